@@ -54,7 +54,7 @@ impl Output for Analysis {
     }
 }
 
-/// Names of all columns that tables of a test of these arms may have.
+/// Names of all columns in the tables of a test of these arms.
 fn shown_columns<'a>(arms: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut names = Sheet::of_numbers("", tables::OVERALL, 1).names();
     names.extend(tables::PARTS.iter().map(|(_, title)| title.to_lowercase()));
@@ -63,7 +63,7 @@ fn shown_columns<'a>(arms: impl Iterator<Item = &'a str>) -> Vec<String> {
     names
 }
 
-/// The part of a test that has no connection.
+/// A part of a test without connections.
 struct Empty<'a>(&'a Experiment);
 
 impl Output for Empty<'_> {
@@ -98,7 +98,7 @@ impl Outputs {
         check_outputs(self.json.as_ref(), self.report.as_ref(), others)
     }
 
-    /// What is asked of the tables of a test of these arms can be had.
+    /// Checks that the requested columns exist in the tables of a test of these arms.
     fn check_columns<'a>(&self, arms: impl Iterator<Item = &'a str>) -> Result<(), Error> {
         let raw = Rows::names_of(Entry::MEASURES);
         check_before(self.json.as_ref(), &shown_columns(arms), &raw)
@@ -118,7 +118,7 @@ impl Outputs {
 }
 
 fn test(options: &TestOptions) -> Result<Done, Error> {
-    // Rows of a cluster go into a folder, or to an address that only the cluster knows.
+    // A cluster writes rows to a folder, or to an address that only the cluster knows.
     let rows = options.out.as_deref().filter(|_| !options.cluster.is_ray());
     options.outputs.check(&[("--out", rows), ("--save", options.save.as_deref())])?;
     cluster::check(options)?;
@@ -141,7 +141,8 @@ fn test(options: &TestOptions) -> Result<Done, Error> {
         let sink = options.out.as_deref().map(open).transpose()?;
         run_with_rows(&test, options, sink)?
     };
-    // What is kept in files, or is a part, is not run again by itself.
+    // A test whose rows or blocks are kept in files, or that is a part, is not extended
+    // automatically.
     let kept = options.out.is_some() || options.resume.is_some() || options.shard.is_some();
     if !kept
         && !options.cluster.is_ray()
@@ -156,13 +157,14 @@ fn test(options: &TestOptions) -> Result<Done, Error> {
     }
     if tallies.flows() == 0 {
         return match options.shard {
-            // A small test may be cut into more parts than it has blocks; the rest are empty.
+            // A small test may be split into more parts than it has blocks; the other parts are
+            // empty.
             Some((i, n)) if i > test.blocks() => {
                 let parts = test.blocks();
                 whisper(&format!(
                     "{CAUTION}note:{CAUTION:#} part {i}/{n} is empty: this test has {parts} blocks, the unit of which parts are made"
                 ));
-                // A result without connections is a result: a program that reads it finds none.
+                // Writes a result without connections, so that programs find valid output.
                 give(options.outputs.json.as_ref(), &Empty(&experiment))?;
                 Ok(Done::Well)
             }
@@ -176,7 +178,7 @@ fn test(options: &TestOptions) -> Result<Done, Error> {
     })
 }
 
-/// The folder exists, or its parent does and it is made.
+/// Checks that the folder exists, or creates it if its parent exists.
 fn prepare(folder: &Path) -> Result<(), Error> {
     if folder.is_dir() {
         return check_folder(folder);
@@ -194,7 +196,7 @@ fn finish(
     tallies: &Tallies,
     part_wanted: bool,
 ) -> Result<Done, Error> {
-    // The population is read back from the result itself: a shard needs no file but its own.
+    // The population is read from the result itself, so a shard needs no other file.
     let population =
         Population::from_toml("population of the test", &experiment.population_toml, None);
     let warnings = population.map(|population| population.warnings()).unwrap_or_default();
@@ -250,7 +252,7 @@ fn shard_files(path: &Path) -> Result<Vec<PathBuf>, Error> {
     }
 }
 
-/// Where rows go.
+/// Destination of the rows.
 enum Sink {
     Csv(Growing),
     #[cfg(feature = "parquet")]
@@ -258,7 +260,7 @@ enum Sink {
 }
 
 impl Sink {
-    /// The kind of this file is known and can be written.
+    /// Checks that the kind of the file is known and can be written.
     fn check(file: &Path) -> Result<(), Error> {
         match file.extension().and_then(|extension| extension.to_str()) {
             Some("csv") => Ok(()),
@@ -306,8 +308,8 @@ impl Sink {
     }
 }
 
-/// Runs the test and keeps its rows. Where these cannot be written the test goes on: the file has all
-/// of them or is not there, and why it is not comes with the result.
+/// Runs the test and keeps its rows. If the rows cannot be written, the test continues without
+/// them. The file then does not exist, and the result includes the reason.
 fn run_with_rows(
     test: &Test,
     options: &TestOptions,
@@ -338,8 +340,8 @@ fn run_with_rows(
     Ok((tallies, lost))
 }
 
-/// Runs the test with a progress bar once it has taken a second; Ctrl-C ends it with what is done
-/// so far, a second one at once.
+/// Runs the test with a progress bar, which appears after a second. The first Ctrl-C stops the test
+/// with its results so far, the second one at once.
 pub(crate) fn run_with_progress(
     test: &Test,
     run: &Run,
@@ -396,7 +398,7 @@ fn as_text(analysis: &Analysis) -> String {
     text + &quiet(&tables::self_check(analysis))
 }
 
-/// The sentence of a decision and its notes.
+/// The sentence of a decision, with its notes.
 pub(crate) fn answer(decision: &Decision) -> String {
     let sentence = wrap(&decision.sentence, 0, width());
     let notes = decision.notes.iter().map(|note| wrap(note, 0, width()) + "\n");

@@ -1,10 +1,10 @@
-//! Addresses as people write them: `HOST:PORT`, where a name may stand for several.
+//! Addresses in the form `HOST:PORT`, where a name may have several addresses.
 
 use firstflight_lab::Error;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 
-/// Every address behind `HOST:PORT`. `localhost` is both loopback addresses on any machine
-/// (RFC 6761 section 6.3), whatever its list of hosts says.
+/// Resolves `HOST:PORT` to all its addresses. `localhost` is always both loopback addresses (RFC
+/// 6761 section 6.3), whatever the hosts file says.
 pub(crate) fn resolve(option: &str, text: &str) -> Result<Vec<SocketAddr>, Error> {
     let wrong = |why: &str| {
         Error::new(format!(

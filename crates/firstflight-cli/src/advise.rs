@@ -1,5 +1,5 @@
-//! `firstflight advise`: captures in; which startup to deploy on paths like these, what it gains
-//! and costs, and what that hangs on.
+//! `firstflight advise`: reads captures and recommends the startup to deploy on such paths, with
+//! its gain, its cost, and the assumptions it depends on.
 
 use crate::ab::{answer, run_with_progress, tables};
 use crate::done::Done;
@@ -35,11 +35,11 @@ pub(crate) struct Options {
     threads: Option<u16>,
 }
 
-/// Width of what a line is about.
+/// Width of the first column, which names the topic of a line.
 const ABOUT: usize = 10;
-/// A line that only `--wide` shows.
+/// A line that is shown only with `--wide`.
 const PATHS: &str = "Your paths";
-/// Where the page goes unless told otherwise.
+/// Default file of the page.
 const PAGE: &str = "advice.html";
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {

@@ -1,4 +1,4 @@
-//! `firstflight check`: an answer against one that was kept, for the CI of one's own repository.
+//! `firstflight check`: compares a result with a stored baseline, for CI.
 
 use crate::diff::{self, CHANGE};
 use crate::done::Done;

@@ -59,7 +59,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     Ok(if comparison.complete() { Done::Well } else { Done::Short })
 }
 
-/// The report, with the simulator inside where there is one that can compute it.
+/// The report; it includes the simulator if one is available that can compute it.
 fn page(comparison: &Comparison, plain: bool) -> String {
     let module = if plain { None } else { engine::as_text() };
     let inside = module.and_then(|module| {
@@ -72,7 +72,7 @@ fn page(comparison: &Comparison, plain: bool) -> String {
     inside.unwrap_or_else(|| comparison.report(&command_line()).to_html())
 }
 
-/// Several flows at a time.
+/// Runs several flows at a time.
 fn run_together(options: &Options, plan: &SharingPlan) -> Result<Done, Error> {
     for (given, name) in [
         (options.report.is_some(), "--report"),
@@ -99,10 +99,10 @@ fn run_together(options: &Options, plan: &SharingPlan) -> Result<Done, Error> {
     Ok(shared.unfinished().map_or(Done::Well, Done::Because))
 }
 
-/// Shows a progress bar once a run has taken a second; a quick one never flickers.
+/// Shows a progress bar after a second, so that it does not flicker in a short run.
 ///
 /// # Errors
-/// Those of the run.
+/// The errors of the run.
 pub(crate) fn run_with_progress(
     plan: &Plan,
     keep: Keep,
@@ -113,13 +113,13 @@ pub(crate) fn run_with_progress(
     let take = |arm, trace| outputs.map_or(Ok(()), |outputs| outputs.take(arm, trace));
     let tick = || progress.inc(1);
     match outputs {
-        // Files hold every arm, or nothing.
+        // Trace files contain every arm, or are not written.
         Some(_) => plan.run_until(keep, Some(&take), &tick, stops(plan).flag()),
         None => plan.run_partly(keep, &tick, stops(plan).flag()),
     }
 }
 
-/// The progress of a plan. Nobody knows how many stages of trials there will be.
+/// The progress of a plan. The total is unknown if the trials run in stages.
 fn trials(plan: &Plan) -> Progress {
     if let Some(wait) = plan.least_wait() {
         whisper(&format!("firstflight: {wait}"));
@@ -132,7 +132,7 @@ fn trials(plan: &Plan) -> Progress {
     Progress::begin("{bar:40} {pos}/{len} trials, {per_sec}, {eta} left", unit, Some(total))
 }
 
-/// A signal ends a comparison with the repeats that every arm is through with.
+/// On a signal, a comparison ends with the repeats that all arms have completed.
 fn stops(plan: &Plan) -> Stop {
     graceful(if plan.testbed.info().in_real_time {
         "stopping after this trial"
@@ -141,10 +141,10 @@ fn stops(plan: &Plan) -> Stop {
     })
 }
 
-/// The same for several flows at a time.
+/// Runs a comparison of several flows at a time, with a progress bar.
 ///
 /// # Errors
-/// Those of the run.
+/// The errors of the run.
 pub(crate) fn run_sharing(plan: &SharingPlan, each: &Each<'_>) -> Result<Sharing, Error> {
     let progress = trials(&plan.plan);
     plan.run_partly(&each, &|| progress.inc(1), stops(&plan.plan).flag())
@@ -168,7 +168,7 @@ impl Output for Comparison {
     }
 }
 
-/// Names of the columns of a comparison, for people and in data.
+/// Names of a comparison's columns, for people and in data.
 fn columns(plan: &Plan) -> (Vec<String>, Vec<String>) {
     let none = Comparison {
         plan: Plan { arms: Vec::new(), ..plan.clone() },
@@ -180,10 +180,10 @@ fn columns(plan: &Plan) -> (Vec<String>, Vec<String>) {
     (shown(plan, names(&[sheet("", &table(&none))])), none.rows().names)
 }
 
-/// What the options ask of tables can be had of what they ask to compare.
+/// Checks that the requested columns exist in the requested comparison.
 ///
 /// # Errors
-/// One line.
+/// A one-line message.
 pub(crate) fn check_columns(json: Option<&PathBuf>, asked: &Asked) -> Result<(), Error> {
     let (shown, raw) = match asked {
         Asked::Alone(plan) => columns(plan),
@@ -200,7 +200,7 @@ pub(crate) fn title(comparison: &Comparison) -> String {
     one_line(&title).into_owned()
 }
 
-/// The table with what it is about.
+/// The table with its heading.
 pub(crate) fn as_text(comparison: &Comparison) -> String {
     let plan = comparison.plan.resolved();
     let queue = plan.queue_bytes.map_or("unlimited queue".into(), |bytes| {

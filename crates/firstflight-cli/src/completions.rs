@@ -1,4 +1,4 @@
-//! Completions for shells, and manual pages: made from the command line itself.
+//! Shell completions and manual pages, generated from the command line definition.
 
 use crate::done::Done;
 use crate::files::{check_folder_of_ours, make_folder, write_bytes};
@@ -35,7 +35,7 @@ fn completions(shell: Shell, mut command: Command) -> String {
 /// Writes the manual pages.
 ///
 /// # Errors
-/// One line.
+/// A one-line message.
 pub(crate) fn man(options: &ManOptions, command: Command) -> Result<Done, Error> {
     check_folder_of_ours(&options.folder)?;
     make_folder(&options.folder)?;
@@ -46,12 +46,12 @@ pub(crate) fn man(options: &ManOptions, command: Command) -> Result<Done, Error>
     Ok(Done::Well)
 }
 
-/// Manual pages by their file names: one for the program, and for each command that is not hidden.
+/// Manual pages with their file names: one for the program and one for each visible command.
 fn pages(mut command: Command) -> Vec<(String, Vec<u8>)> {
     fn collect(command: &Command, pages: &mut Vec<(String, Vec<u8>)>) {
-        // As git has them: `firstflight-compare`.
+        // Named like git's pages: `firstflight-compare`.
         let name = command.get_display_name().unwrap_or_else(|| command.get_name());
-        // Writing into memory cannot fail.
+        // Writing to memory cannot fail.
         let mut page = Vec::new();
         let _ = clap_mangen::Man::new(command.clone()).render(&mut page);
         pages.push((format!("{name}.1"), page));
@@ -70,7 +70,7 @@ mod tests {
     use crate::Cli;
     use clap::CommandFactory;
 
-    /// Commands with their long options, those of commands below them too; hidden ones are left out.
+    /// Collects visible commands with their long options, including nested commands.
     fn all(command: &Command, into: &mut Vec<(String, Vec<String>)>) {
         let visible = command.get_arguments().filter(|argument| !argument.is_hide_set());
         let longs = visible.filter_map(|argument| argument.get_long()).map(str::to_owned);
@@ -93,7 +93,7 @@ mod tests {
             for (name, options) in commands() {
                 assert!(text.contains(&name), "{shell} does not know `{name}`");
                 for option in options {
-                    // fish writes options without their dashes.
+                    // fish writes options without dashes.
                     let known = [format!("--{option}"), format!("-l {option}")];
                     let known = known.iter().any(|text_of| text.contains(text_of.as_str()));
                     assert!(known, "{shell} does not know `{name} --{option}`");

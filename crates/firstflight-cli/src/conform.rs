@@ -1,4 +1,4 @@
-//! `firstflight conform`: a controller that is not ours beside one of ours, on the same ACKs.
+//! `firstflight conform`: compares a foreign controller with one of ours on the same ACKs.
 
 use crate::done::Done;
 use crate::files::check_outputs;
@@ -49,7 +49,7 @@ pub(crate) struct Options {
     json: Option<PathBuf>,
 }
 
-/// A size, or nothing.
+/// Parses a tolerance, which is a size or zero.
 fn tolerance(text: &str) -> Result<u64, String> {
     if matches!(text.trim(), "0" | "0B") { Ok(0) } else { size::parse(text) }
 }
@@ -91,18 +91,19 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     Ok(Done::Because(format!("{} differs from {}", answer.controller, answer.against)))
 }
 
-/// Reason of the controller's death, if it died: the check has failed then, whatever else it compared.
+/// The reason why the foreign controller ended early, if it did; the check has then failed,
+/// whatever else it found.
 fn ended(answer: &Answer) -> Option<&str> {
     answer.connections.iter().find_map(|connection| connection.verdict.ended.as_deref())
 }
 
-/// The time that a foreign controller has for an answer.
+/// Maximum time for an answer of a foreign controller.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What is held against ours.
+/// A controller that is compared with ours.
 enum Held {
     Stack(&'static StackArm),
-    /// Behind `kernel:`.
+    /// The name after `kernel:`.
     Kernel(String),
     Process(String),
     Table(PathBuf),
@@ -133,7 +134,7 @@ impl Held {
         })
     }
 
-    /// What it is held against.
+    /// Our arm for the comparison.
     fn against(&self, asked: Option<&str>) -> Result<String, Error> {
         if let Some(asked) = asked {
             return Ok(asked.to_owned());
@@ -153,7 +154,7 @@ impl Held {
         }
     }
 
-    /// The kernel speaks TCP, all others QUIC.
+    /// The kernel uses TCP, all others QUIC.
     fn on_its_hosts(&self, scenarios: Vec<Scenario>) -> Result<Vec<Scenario>, Error> {
         if !matches!(self, Held::Kernel(_)) {
             return Ok(scenarios);
@@ -186,10 +187,10 @@ pub(crate) struct TableOptions {
     file: PathBuf,
 }
 
-/// The process in which a library runs: the other side of [`open_table`].
+/// The process in which a library runs; its counterpart is [`open_table`].
 #[allow(unsafe_code, reason = "a library that somebody names is run as any program of theirs")]
 pub(crate) fn run_table(options: &TableOptions) -> Result<Done, Error> {
-    // SAFETY: who names the library answers for it, as for a command behind `exec:`.
+    // SAFETY: whoever names the library vouches for it, as for a command after `exec:`.
     let open = || unsafe { Table::open(&options.file) };
     #[cfg(unix)]
     firstflight_lab::conform::answer(open)?;
@@ -200,7 +201,7 @@ pub(crate) fn run_table(options: &TableOptions) -> Result<Done, Error> {
 
 #[cfg(unix)]
 fn open_table(file: &FilePath) -> Result<impl Foreign + use<>, Error> {
-    // The program itself, also where its file was replaced since it started.
+    // The program itself, even if its file was replaced since it started.
     let own = if cfg!(target_os = "linux") {
         PathBuf::from("/proc/self/exe")
     } else {
@@ -215,7 +216,7 @@ fn open_table(file: &FilePath) -> Result<impl Foreign + use<>, Error> {
 #[cfg(not(unix))]
 #[allow(unsafe_code, reason = "a library that somebody names is run as any program of theirs")]
 fn open_table(file: &FilePath) -> Result<Table, Error> {
-    // SAFETY: who names the library answers for it, as for a command behind `exec:`.
+    // SAFETY: whoever names the library vouches for it, as for a command after `exec:`.
     unsafe { Table::open(file) }
 }
 
@@ -256,7 +257,7 @@ fn sheet(connection: &Connection) -> Sheet {
     sheet
 }
 
-/// What came of it, in sentences.
+/// Describes the result in sentences.
 fn told(connection: &Connection) -> Vec<String> {
     let verdict = &connection.verdict;
     let packets = format!(
@@ -291,8 +292,8 @@ fn told(connection: &Connection) -> Vec<String> {
     ]
 }
 
-/// A window before and after, with the factor where it shrank; of a reduction that takes a round
-/// trip, what it aims at.
+/// A window before and after an event, with the factor if it shrank. For a reduction that takes a
+/// round trip, its target is shown.
 fn moved(rule: Rule, side: &Window) -> String {
     let Window { cwnd_before, cwnd, .. } = *side;
     let target = side.target();
@@ -307,7 +308,7 @@ fn moved(rule: Rule, side: &Window) -> String {
     format!("{cwnd_before} to {cwnd}")
 }
 
-/// The steps around a difference, one line each.
+/// The steps around a difference, in one line each.
 fn trace(found: &Difference) -> Sheet {
     let columns = [
         ("ACK", Side::Right),

@@ -1,4 +1,4 @@
-//! `firstflight diff`: two answers side by side, for two versions, two paths, two days.
+//! `firstflight diff`: compares two results, such as those of two versions, paths or days.
 
 use crate::done::{Done, failed};
 use crate::files::{check_outputs, write_bytes};
@@ -41,7 +41,7 @@ enum FailIf {
     Worse,
 }
 
-/// Answers of many connections have long lists of percentiles.
+/// Results of many connections have long lists of percentiles.
 const MOST_TEXT: u64 = 1 << 30;
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
@@ -65,10 +65,10 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     })
 }
 
-/// What differs between the answers in two files.
+/// The differences between the results in two files.
 ///
 /// # Errors
-/// One line that names the file.
+/// A one-line message that names the file.
 pub(crate) fn read(before: &Path, after: &Path) -> Result<Diff, Error> {
     let text =
         |file: &Path| input::read_text(file, MOST_TEXT).map_err(|error| failed(file, &error));
@@ -91,7 +91,7 @@ impl Shown<'_> {
     }
 }
 
-/// The columns of a measure that two answers have: [`crate::check`] judges them, `diff` shows them.
+/// Columns for a measure of two results; [`crate::check`] judges them, `diff` shows them.
 pub(crate) const CHANGE: [(&str, Side); 6] = [
     ("arm", Side::Left),
     ("measure", Side::Left),

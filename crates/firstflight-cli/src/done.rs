@@ -1,27 +1,27 @@
-//! How a command ends: well, short of what it should, or with a file that failed.
+//! How a command ends: in full, with a shortfall, or with a file error.
 
 use firstflight_lab::Error;
 
-/// How a command ended when it ended well.
+/// Outcome of a command that ran without an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Done {
-    /// Everything came out.
+    /// The result is complete.
     Well,
-    /// A result fell short, and lines on standard error have said so: exit code 1.
+    /// The result falls short, and lines on standard error have given the reason: exit code 1.
     Short,
-    /// A result fell short, and this is why: exit code 1.
+    /// The result falls short for this reason: exit code 1.
     Because(String),
-    /// With this code: that of what was run for the user, or one of the command's own.
+    /// Exit with this code: that of the user's command, or one of our own.
     #[cfg(any(target_os = "linux", feature = "field"))]
     With(u8),
 }
 
-/// An operation on a file that failed.
+/// The error for a file operation that failed.
 pub(crate) fn failed(file: &std::path::Path, error: &std::io::Error) -> Error {
     Error::new(format!("{}: {error}", file.display()))
 }
 
-/// Says that half a row was removed.
+/// Reports that an incomplete row was removed.
 #[cfg(any(feature = "quic", all(target_os = "linux", feature = "bpf")))]
 pub(crate) fn tell_of_cut(file: &std::path::Path, bytes: u64) {
     use crate::terminal::CAUTION;

@@ -1,4 +1,4 @@
-//! How a field test draws: options that `trial start` and `serve --trial` share.
+//! Random assignment in a field test: options shared by `trial start` and `serve --trial`.
 
 use clap::{Args, ValueEnum};
 use firstflight::Nanos;
@@ -27,7 +27,7 @@ pub(crate) struct Drawing {
     slot: Option<Nanos>,
 }
 
-/// What is assigned.
+/// Unit of randomization.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Unit {
     /// All connections of a client's network, which may share a bottleneck
@@ -39,7 +39,7 @@ enum Unit {
     Time,
 }
 
-/// A share: a fraction, a percentage or a number, above 0 and at most 1.
+/// Parses a share: a fraction, a percentage or a number, above 0 and at most 1.
 pub(crate) fn share(text: &str) -> Result<f64, String> {
     let wrong =
         || format!("`{text}` is no share; allowed: above 0 and at most 1, as 1/10, 10% or 0.1");
@@ -60,10 +60,10 @@ mod read {
     use std::time::Duration;
 
     impl Drawing {
-        /// How it draws.
+        /// The design of the trial.
         ///
         /// # Errors
-        /// A length of slots where there are none.
+        /// A one-line message if a slot length is given without slots.
         pub(crate) fn design(&self) -> Result<Design, Error> {
             let usual = Design::default();
             let length = self.slot.map_or(Slots::USUAL.length, |slot| Duration::from_nanos(slot.0));
@@ -83,12 +83,12 @@ mod read {
             })
         }
 
-        /// The largest shares, as typed; empty if none are given.
+        /// The maximum shares, as typed; empty if none are given.
         pub(crate) fn max_share(&self) -> &str {
             self.max_share.as_deref().unwrap_or_default()
         }
 
-        /// What is given of it, if anything is.
+        /// The first of these options that was given, if any.
         #[cfg(feature = "quic")]
         pub(crate) fn first_given(&self) -> Option<&'static str> {
             let given = [

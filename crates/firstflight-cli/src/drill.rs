@@ -1,4 +1,4 @@
-//! `firstflight drill`: packetdrill scripts played against a sender of ours.
+//! `firstflight drill`: plays packetdrill scripts against our sender.
 
 use crate::done::{Done, failed};
 use crate::files::{check_outputs, write_bytes};
@@ -16,7 +16,7 @@ use std::fmt::{Display, Write};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Scripts are small; a file beyond this is none.
+/// Scripts are small; a larger file is not a script.
 const MOST_BYTES: u64 = 4 << 20;
 
 #[derive(Args, Debug)]
@@ -41,7 +41,7 @@ pub(crate) struct Options {
     junit: Option<PathBuf>,
 }
 
-/// One script played with one arm.
+/// A script played with an arm.
 struct Row {
     script: String,
     arm: String,
@@ -93,7 +93,7 @@ fn below(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Error> {
         entries.map_err(|error| failed(folder, &error))?.iter().map(fs::DirEntry::path).collect();
     paths.sort();
     for path in paths {
-        // A link to a folder above would never end.
+        // A link to a parent folder would never end.
         if path.is_dir() && !path.is_symlink() {
             below(&path, files)?;
         } else if path.extension() == Some(OsStr::new("pkt")) {
@@ -202,7 +202,7 @@ impl Answer {
         format!("{passed} of {of} {plural}, {failed} fail, {skipped} are skipped.")
     }
 
-    /// The verdicts as JUnit has them.
+    /// The verdicts as JUnit XML.
     fn junit(&self) -> String {
         let mut text = format!(
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"drill\" tests=\"{}\" failures=\"{}\" skipped=\"{}\">\n",

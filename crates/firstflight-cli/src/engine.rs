@@ -1,4 +1,4 @@
-//! The simulator for browsers, as `make web` builds it: the playground and reports have it inside.
+//! The browser simulator that `make web` builds; the playground and reports include it.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -7,17 +7,17 @@ use std::borrow::Cow;
 use std::io::{Cursor, Read as _, Result};
 use std::{env, fs};
 
-/// The engine that this program was built with (`FIRSTFLIGHT_ENGINE`, see `build.rs`); nothing if
-/// it was built without.
+/// The engine that was included in this build (`FIRSTFLIGHT_ENGINE`, see `build.rs`); empty if none
+/// was.
 static BUILT_IN: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/engine.wasm.gz"));
 
-/// How every module of WebAssembly begins.
+/// First bytes of every WebAssembly module.
 pub(crate) const MAGIC: &[u8] = b"\0asm";
 
-/// How every file of gzip begins.
+/// First bytes of every gzip file.
 pub(crate) const GZIP: &[u8] = b"\x1f\x8b";
 
-/// The engine as gzip: the one built in, or the one that `make web` left beside the program.
+/// The engine as gzip: the built-in one, or the one that `make web` wrote next to the program.
 pub(crate) fn packed() -> Option<Cow<'static, [u8]>> {
     if !BUILT_IN.is_empty() {
         return Some(BUILT_IN.into());
@@ -28,15 +28,15 @@ pub(crate) fn packed() -> Option<Cow<'static, [u8]>> {
     fs::read(file).ok().filter(|bytes| bytes.starts_with(GZIP)).map(Cow::Owned)
 }
 
-/// The same as text, for a page that has it inside.
+/// The engine as text, for including it in a page.
 pub(crate) fn as_text() -> Option<String> {
     packed().map(|bytes| BASE64_STANDARD.encode(bytes))
 }
 
-/// What was packed, or the bytes themselves if they were not.
+/// The unpacked bytes, or the bytes themselves if they are not packed.
 ///
 /// # Errors
-/// If they are broken.
+/// If they are damaged.
 pub(crate) fn unpacked(bytes: &[u8]) -> Result<Cow<'_, [u8]>> {
     if !bytes.starts_with(GZIP) {
         return Ok(bytes.into());

@@ -95,7 +95,7 @@ pub(crate) struct Options {
     threads: Option<u16>,
 }
 
-/// A verdict that ends a run with code 1.
+/// A verdict that makes the command exit with code 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum FailOn {
     /// A rule found something
@@ -147,7 +147,7 @@ fn one_arm(option: &str, text: &str) -> Result<NamedArm, Error> {
     Err(Error::new(format!("{option}: {} arms; allowed: one", arms.len())))
 }
 
-/// Options of which only one can be given.
+/// Refuses options that exclude each other.
 fn check(options: &Options) -> Result<(), Error> {
     let Options { list, dry_run, quick, full, cell, .. } = options;
     let given = |pairs: &[(&'static str, bool)]| -> Vec<&'static str> {
@@ -179,7 +179,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     if let Some(cell) = &options.cell {
         let place = on_threads(options.threads, || place(&evaluation, cell, options.seed))?;
         let one = OneCell(place);
-        // Whatever is asked for and cannot be had is refused here.
+        // Invalid options for the output are refused here.
         let done = shown(options, &one)?;
         if let Some(file) = &options.report {
             let page = one.0.page(&command_line());
@@ -224,8 +224,8 @@ fn older(file: &Path) -> Result<Older, Error> {
     Older::parse(&file.display().to_string(), &text)
 }
 
-/// Holds the report against an earlier one, and writes what was asked for. Sections that have
-/// become worse.
+/// Compares the report with an earlier one and writes the requested files. Returns the sections
+/// that have become worse.
 fn compared(options: &Options, report: &Report, older: &Older) -> Result<Vec<String>, Error> {
     let changes = report.against(older, options.tolerance)?;
     if let Some(file) = &options.junit {
@@ -259,7 +259,7 @@ fn ended(options: &Options, report: &Report, worse: &[String]) -> Done {
     Done::Well
 }
 
-/// An answer that takes no time.
+/// Shows a result that is available at once.
 fn shown(options: &Options, output: &dyn Output) -> Result<Done, Error> {
     let page = options.report.is_some() && options.cell.is_none();
     let given = [("annex", options.annex.is_some()), ("report", page)];
@@ -333,7 +333,7 @@ impl Output for List {
     }
 }
 
-/// What tables say of a criterion.
+/// Texts of a criterion in tables.
 struct Words<'a> {
     section: &'a str,
     title: &'a str,
@@ -350,23 +350,23 @@ impl Words<'_> {
     }
 }
 
-/// What it would be.
+/// The amount of work of an evaluation, which is not run.
 struct Dry<'a> {
     evaluation: &'a Evaluation,
     job: firstflight_evaluate::Job,
 }
 
-/// Packets of a trial per second of one core, a round number below those of docs/performance.md
-/// (beside ns-3); the speed of this machine is not asked for.
+/// Simulated packets per second of one core: a round number below those of docs/performance.md
+/// (comparison with ns-3), independent of this machine's speed.
 const PACKETS_PER_SECOND: f64 = 2.5e6;
-/// The same between real QUIC stacks in virtual time.
+/// The same for real QUIC stacks in virtual time.
 const PACKETS_OF_STACKS: f64 = 1.5e5;
 
 impl Dry<'_> {
     fn minutes(&self) -> f64 {
         let info = self.evaluation.testbed.info();
         if info.in_real_time {
-            // One run at a time.
+            // In real time, one run follows the other.
             return self.job.seconds / 60.0;
         }
         let speed = if info.stacks.is_some() { PACKETS_OF_STACKS } else { PACKETS_PER_SECOND };
@@ -473,7 +473,6 @@ impl Output for OneCell {
     }
 }
 
-/// An evaluation.
 struct Shown<'a>(&'a Report);
 
 const COLUMNS: [(&str, Side); 5] = [
@@ -484,7 +483,7 @@ const COLUMNS: [(&str, Side); 5] = [
     ("decided by", Side::Prose),
 ];
 
-/// Columns of every rule in every cell.
+/// Columns for every rule in every cell.
 const RAW: [&str; 22] = [
     "section",
     "cell",

@@ -10,13 +10,13 @@ use firstflight_log::trace::{Log, csv, qlog};
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// Where reports go.
+/// Destination of the reports.
 enum Sink {
-    /// Written as they come.
+    /// Written as reports arrive.
     Csv(Growing),
-    /// Written as they come.
+    /// Written as reports arrive.
     Sqlog(Growing),
-    /// Columns and documents are written when all are there.
+    /// Parquet and qlog files are written at the end.
     Later(PathBuf, Format, Vec<Log>),
 }
 
@@ -28,10 +28,10 @@ pub(crate) struct Exits {
 }
 
 impl Exits {
-    /// Opens the file; its extension decides what it looks like.
+    /// Opens the file; its extension determines the format.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message.
     pub(crate) fn open(file: &Path, arm: &str) -> Result<Exits, Error> {
         let format = Format::of("--out", file)?;
         crate::files::check_file(file)?;
@@ -60,10 +60,10 @@ impl Exits {
         Ok(Exits { sink, began: Instant::now(), count: 0 })
     }
 
-    /// One more.
+    /// Adds a report.
     ///
     /// # Errors
-    /// One line with the file's name.
+    /// A one-line message with the file's name.
     pub(crate) fn add(&mut self, exit: &Exit) -> Result<(), Error> {
         let report = report(exit, Time(self.began.elapsed().as_nanos() as u64));
         let endpoints = report.endpoints.clone();
@@ -80,10 +80,10 @@ impl Exits {
         }
     }
 
-    /// The file is whole and gets its name.
+    /// Completes the file and gives it its final name.
     ///
     /// # Errors
-    /// One line with the file's name.
+    /// A one-line message with the file's name.
     pub(crate) fn finish(self) -> Result<(), Error> {
         match self.sink {
             Sink::Csv(out) | Sink::Sqlog(out) => out.finish(),

@@ -1,6 +1,6 @@
-//! `firstflight run`: an experiment in a file.
+//! `firstflight run`: runs an experiment from a file.
 //!
-//! What the file means, [`Experiment`] knows; here it is run and shown.
+//! [`Experiment`] interprets the file; this module runs it and shows the results.
 
 use crate::ab;
 use crate::compare;
@@ -48,7 +48,7 @@ pub(crate) struct Options {
     threads: Option<u16>,
 }
 
-/// A test as the file asks for it, parsed as if it had been typed.
+/// The test that the file describes, parsed as if it had been typed.
 #[derive(Debug, Parser)]
 #[command(name = "ab", no_binary_name = true)]
 struct TypedTest {
@@ -95,7 +95,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     Ok(if answers.iter().all(Answer::complete) { Done::Well } else { Done::Short })
 }
 
-/// Runs the test on a population: `ab` does, with everything that it writes.
+/// Runs the test on a population in the same way as `ab`, with all its outputs.
 fn test(file: &Experiment, options: &Options) -> Result<Done, Error> {
     if options.on.is_some_and(|on| on.info().name != "sim") {
         return Err(Error::new(
@@ -118,7 +118,7 @@ fn test(file: &Experiment, options: &Options) -> Result<Done, Error> {
     ab::run(&typed.options).map_err(|bad| file.at(&bad))
 }
 
-/// A line that can be typed.
+/// A command line that can be typed.
 fn command(name: &str, words: &[String]) -> String {
     quoted(std::iter::once(name.to_owned()).chain(words.iter().cloned())) + "\n"
 }
@@ -135,7 +135,7 @@ fn run_cell(cell: &ExperimentCell, events: bool) -> Result<Answer, Error> {
     }
 }
 
-/// The path by its name, or as it was written, and the size.
+/// The path, by its name or as it was written, and the size.
 fn name(cell: &ExperimentCell) -> String {
     let plan = cell.asked.plan();
     let path = &plan.scenario.path;
@@ -143,7 +143,7 @@ fn name(cell: &ExperimentCell) -> String {
     format!("{path}, {}", figure(plan.scenario.bytes as f64, "bytes"))
 }
 
-/// Every output has a place to go, before anything runs.
+/// Checks before the run that every output can be written.
 fn check_places(options: &Options, cells: &[ExperimentCell]) -> Result<(), Error> {
     let page = options.report.as_ref().filter(|_| cells.len() == 1);
     check_outputs(options.json.as_ref(), page, &[])?;
@@ -180,7 +180,7 @@ fn write_reports(report: &Path, cells: &[ExperimentCell], answers: &[Answer]) ->
     Ok(())
 }
 
-/// What became of all paths and sizes.
+/// The results for all paths and sizes.
 struct Finished<'a> {
     file: &'a Experiment,
     cells: &'a [ExperimentCell],
@@ -214,7 +214,7 @@ impl Output for Finished<'_> {
         sheets
     }
 
-    /// Rows of all paths and sizes, one below the other; their own columns name the path.
+    /// The rows for all paths and sizes; their own columns name the path.
     fn rows(&self) -> Rows {
         let mut rows = Rows::default();
         for (cell, answer) in self.cells.iter().zip(self.answers) {
@@ -229,7 +229,7 @@ impl Output for Finished<'_> {
     }
 }
 
-/// Every table, and one over all of them.
+/// Every table, followed by an overview if there are several.
 fn as_text(title: Option<&str>, cells: &[ExperimentCell], answers: &[Answer]) -> String {
     let mut text =
         title.map_or_else(String::new, |title| format!("{TITLE}{}{TITLE:#}\n\n", one_line(title)));
@@ -246,9 +246,9 @@ fn as_text(title: Option<&str>, cells: &[ExperimentCell], answers: &[Answer]) ->
     text
 }
 
-/// The first column of every table side by side, and what it is called.
+/// The first column of every table side by side, and its header.
 fn overview(cells: &[ExperimentCell], answers: &[Answer]) -> (String, Table) {
-    /// Names longer than this would make the table wider than a screen.
+    /// Longer names would make the table wider than a screen.
     const WIDEST: usize = 24;
     let tables: Vec<Table> = answers.iter().map(Answer::table).collect();
     let first = &tables[0].columns[0];

@@ -116,7 +116,7 @@ mod with_quic {
                 )),
             }
         }
-        // An object that is not whole is not written.
+        // An incomplete object is not written.
         if well && let Some(output) = output {
             output.finish()?;
         }
@@ -193,14 +193,14 @@ mod with_quic {
 
     fn warn(wanted: &Fetch, fetched: &Fetched) {
         if !fetched.status.is_success() {
-            // What an arm is refused with.
+            // The status with which a server refuses an arm.
             let refused = fetched.status.as_u16() == 403 && wanted.arm.is_some();
             let why = if refused { "; for --arm the server must run with --allow-arm" } else { "" };
             whisper(&format!("{CAUTION}{}:{CAUTION:#} {}{why}", wanted.url, fetched.status));
         }
     }
 
-    /// What the user can do about it.
+    /// Advice on an error.
     fn way_out(error: &FetchError) -> &'static str {
         match error {
             FetchError::Untrusted(_) => {

@@ -1,4 +1,4 @@
-//! Output files: checked before anything runs, written whole or not at all.
+//! Output files: checked before a command runs, and written completely or not at all.
 
 use crate::done::failed;
 use firstflight_lab::Error;
@@ -7,10 +7,10 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// The folder that `file` will be written into exists and `file` is not a folder.
+/// Checks that `file` is not a folder and that its parent folder exists.
 ///
 /// # Errors
-/// One line.
+/// A one-line message.
 pub(crate) fn check_file(file: &Path) -> Result<(), Error> {
     if file.is_dir() {
         return Err(Error::new(format!("{}: is a folder, not a file", file.display())));
@@ -18,25 +18,25 @@ pub(crate) fn check_file(file: &Path) -> Result<(), Error> {
     if !is_device(file) {
         return check_folder(folder_of(file));
     }
-    // To open a pipe is to wait for who reads it, and when that goes away again it has seen the
-    // end.
+    // Opening a pipe would wait for its reader, and closing it again would show the reader an end
+    // of file.
     if is_pipe(file) {
         return Ok(());
     }
     fs::File::options().write(true).open(file).map(drop).map_err(|error| failed(file, &error))
 }
 
-/// Results go to standard output, as `--json -` says.
+/// Whether results go to standard output, as with `--json -`.
 pub(crate) fn to_stdout(json: Option<&PathBuf>) -> bool {
     json.is_some_and(|file| file.as_os_str() == "-")
 }
 
-/// Every file that a command will write has a place to go, and one of its own: those of `--json`
-/// and `--report`, and others with the names of their options. Nothing is run, and nothing is
-/// written, before all of them are known to be writable.
+/// Checks that every output file of a command can be written and that no two are the same: those of
+/// `--json` and `--report`, and others with the names of their options. Nothing is run or written
+/// before all files have been checked.
 ///
 /// # Errors
-/// One line.
+/// A one-line message.
 pub(crate) fn check_outputs(
     json: Option<&PathBuf>,
     report: Option<&PathBuf>,
@@ -82,10 +82,10 @@ pub(crate) fn check_outputs(
     Ok(())
 }
 
-/// `folder` exists, and files can be made in it.
+/// Checks that `folder` exists and that files can be created in it.
 ///
 /// # Errors
-/// One line.
+/// A one-line message.
 pub(crate) fn check_folder(folder: &Path) -> Result<(), Error> {
     if !folder.is_dir() {
         return Err(Error::new(format!("output folder {} does not exist", folder.display())));
@@ -94,11 +94,11 @@ pub(crate) fn check_folder(folder: &Path) -> Result<(), Error> {
         .map_err(|error| Error::new(format!("output folder {}: {error}", folder.display())))
 }
 
-/// As [`check_folder`]; a name that ends in `/` says that it is a folder, and one is made of it by
-/// [`make_folder`] if its parent exists.
+/// Like [`check_folder`], but a name that ends in `/` may be missing if its parent exists;
+/// [`make_folder`] then creates it.
 ///
 /// # Errors
-/// One line.
+/// A one-line message.
 pub(crate) fn check_folder_of_ours(folder: &Path) -> Result<(), Error> {
     if folder.is_dir() || !folder.as_os_str().as_encoded_bytes().ends_with(b"/") {
         return check_folder(folder);
@@ -108,10 +108,10 @@ pub(crate) fn check_folder_of_ours(folder: &Path) -> Result<(), Error> {
     )
 }
 
-/// Makes a folder that was checked, unless it is there.
+/// Creates a folder that was checked, unless it exists.
 ///
 /// # Errors
-/// One line.
+/// A one-line message.
 pub(crate) fn make_folder(folder: &Path) -> Result<(), Error> {
     if folder.is_dir() {
         return Ok(());
@@ -119,24 +119,24 @@ pub(crate) fn make_folder(folder: &Path) -> Result<(), Error> {
     fs::create_dir(folder).map_err(|error| failed(folder, &error))
 }
 
-/// A pipe with a name.
+/// Whether the file is a named pipe.
 #[cfg(unix)]
 fn is_pipe(file: &Path) -> bool {
     use std::os::unix::fs::FileTypeExt;
     file.metadata().is_ok_and(|meta| meta.file_type().is_fifo())
 }
 
-/// A pipe with a name.
+/// Whether the file is a named pipe.
 #[cfg(not(unix))]
 fn is_pipe(_: &Path) -> bool {
     false
 }
 
-/// Writes a file under another name and renames it when it is whole: nobody ever sees half a
-/// result.
+/// Writes a file under a temporary name and renames it when it is complete, so that partial results
+/// are never visible.
 ///
 /// # Errors
-/// One line with the file's name.
+/// A one-line message with the file's name.
 pub(crate) fn write_whole(
     file: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -144,10 +144,10 @@ pub(crate) fn write_whole(
     whole::write_whole(file, For::Anybody, write).map_err(|error| failed(file, &error))
 }
 
-/// The same for a file that its owner alone reads.
+/// Like [`write_whole`], for a file that only its owner can read.
 ///
 /// # Errors
-/// One line with the file's name.
+/// A one-line message with the file's name.
 #[cfg(all(target_os = "linux", feature = "bpf", feature = "field"))]
 pub(crate) fn write_own(
     file: &Path,
@@ -156,40 +156,40 @@ pub(crate) fn write_own(
     whole::write_whole(file, For::Owner, write).map_err(|error| failed(file, &error))
 }
 
-/// As [`write_whole`], of bytes that are there.
+/// Like [`write_whole`], for bytes in memory.
 ///
 /// # Errors
-/// One line with the file's name.
+/// A one-line message with the file's name.
 pub(crate) fn write_bytes(file: &Path, bytes: impl AsRef<[u8]>) -> Result<(), Error> {
     write_whole(file, |out| out.write_all(bytes.as_ref()))
 }
 
-/// A file that is written bit by bit and appears when it is whole.
+/// A file that is written in pieces and appears when it is complete.
 pub(crate) struct Growing {
     file: PathBuf,
     out: Whole,
 }
 
 impl Growing {
-    /// Opens it under another name.
+    /// Opens the file under a temporary name.
     ///
     /// # Errors
-    /// One line with the file's name.
+    /// A one-line message with the file's name.
     pub(crate) fn open(file: &Path) -> Result<Growing, Error> {
         let out = Whole::open(file, For::Anybody).map_err(|error| failed(file, &error))?;
         Ok(Growing { file: file.to_owned(), out })
     }
 
-    /// Its name until it is whole, for code that writes into it by name.
+    /// Its temporary name, for code that writes to it by name.
     #[cfg(feature = "replay")]
     pub(crate) fn beside(&self) -> &Path {
         self.out.beside()
     }
 
-    /// Writes more.
+    /// Writes another piece.
     ///
     /// # Errors
-    /// One line with the file's name.
+    /// A one-line message with the file's name.
     pub(crate) fn more(
         &mut self,
         write: impl FnOnce(&mut Whole) -> io::Result<()>,
@@ -197,10 +197,10 @@ impl Growing {
         write(&mut self.out).map_err(|error| failed(&self.file, &error))
     }
 
-    /// Gives it its name.
+    /// Gives the file its final name.
     ///
     /// # Errors
-    /// One line with the file's name.
+    /// A one-line message with the file's name.
     pub(crate) fn finish(self) -> Result<(), Error> {
         self.out.finish().map_err(|error| failed(&self.file, &error))
     }
@@ -216,7 +216,7 @@ impl Write for Growing {
     }
 }
 
-/// A file name out of an arm's label: what a file system may dislike becomes `_`.
+/// Makes a file name from an arm's label: characters that a file system may refuse become `_`.
 pub(crate) fn tame(label: &str) -> String {
     label
         .chars()

@@ -1,9 +1,9 @@
-//! Tables that fit the width they find.
+//! Fits tables to the available width.
 //!
-//! A table that is too wide first wraps its headers, then leaves columns out, in an order that each
-//! table states, until it fits; a line below says which. The first column stays. Into a pipe or a
-//! file every column goes ([`crate::terminal::width`]), unless `--columns` names some. Some tables
-//! hold columns back until `--wide` or `--columns` asks for them.
+//! A table that is too wide first wraps its headers. Then columns are dropped, in an order that
+//! each table defines, until it fits; a line below the table lists them. The first column always
+//! stays. In a pipe or a file all columns are written ([`crate::terminal::width`]), unless
+//! `--columns` names some. Some tables hide columns unless `--wide` or `--columns` requests them.
 
 use crate::format::Format;
 use crate::sheet::{Sheet, Side};
@@ -14,7 +14,7 @@ use firstflight_lab::Error;
 use firstflight_path::suggestion;
 use std::sync::OnceLock;
 
-/// What is asked of the tables of any command.
+/// Table options of every command.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Layout {
     /// Print a table, Markdown, LaTeX, CSV with raw values, or JSON
@@ -30,30 +30,31 @@ pub(crate) struct Layout {
     pub(crate) columns: Vec<String>,
 }
 
-/// What the command line said; a program has one.
+/// The table options of this process.
 static ASKED: OnceLock<Layout> = OnceLock::new();
 
-/// Tells tables what the command line asked of them.
+/// Sets the table options from the command line.
 pub(crate) fn ask(layout: Layout) {
     let _ = ASKED.set(layout);
 }
 
-/// What the command line asked of tables.
+/// The table options from the command line.
 pub(crate) fn asked() -> Layout {
     ASKED.get().cloned().unwrap_or_default()
 }
 
-/// A name of a column as it is compared: in small letters, words apart by one blank.
+/// Normalizes a column name for comparison: lower case, words separated by one space.
 fn plain(name: &str) -> String {
     name.replace('_', " ").split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
-/// Whether somebody who types `word` means this column: its name begins with it.
+/// Whether `word` denotes this column: the name starts with it.
 fn meant(column: &str, word: &str) -> bool {
     plain(column).starts_with(&plain(word))
 }
 
-/// The columns among `names` that `asked` names, the first one always; all if nothing is asked.
+/// The columns of `names` that `asked` lists, and always the first one; all columns if `asked` is
+/// empty.
 pub(crate) fn chosen(names: &[String], asked: &[String]) -> Vec<usize> {
     let keep = |index: &usize| {
         *index == 0 || asked.is_empty() || asked.iter().any(|word| meant(&names[*index], word))
@@ -61,14 +62,14 @@ pub(crate) fn chosen(names: &[String], asked: &[String]) -> Vec<usize> {
     (0..names.len()).filter(keep).collect()
 }
 
-/// Every column that `asked` names is among `names`.
+/// Checks that `names` contains every column in `asked`.
 ///
 /// # Errors
-/// One line with the nearest name and all of them.
+/// A one-line message with the nearest name and all names.
 pub(crate) fn check(names: &[String], asked: &[String]) -> Result<(), Error> {
     let unknown = |word: &&String| !names.iter().any(|column| meant(column, word));
     let Some(word) = asked.iter().find(unknown) else { return Ok(()) };
-    // A name of several words is meant by its first ones, too.
+    // A name of several words may be shortened to its first words.
     let starts: Vec<String> = names
         .iter()
         .flat_map(|name| {
@@ -81,12 +82,12 @@ pub(crate) fn check(names: &[String], asked: &[String]) -> Result<(), Error> {
     Err(Error::new(format!("--columns {word}: no column of this name{near}; allowed: {all}")))
 }
 
-/// Words over lines of this width, or of the longest word.
+/// Wraps words to this width, or to that of the longest word.
 fn packed(line: &str, width: usize) -> String {
     filled(line.split_whitespace().map(|word| (word, true)), width)
 }
 
-/// The same, and words that are longer are broken behind a comma, a dash or a slash.
+/// Like [`packed`], but longer words are broken after a comma, a dash or a slash.
 fn broken(line: &str, width: usize) -> String {
     let pieces = line.split_whitespace().flat_map(|word| {
         let short = word.chars().count() <= width;
@@ -97,7 +98,7 @@ fn broken(line: &str, width: usize) -> String {
     filled(pieces, width)
 }
 
-/// Pieces of text over lines of this width; with each whether a word begins with it.
+/// Wraps pieces of text to this width; each piece states whether it starts a word.
 fn filled<'a>(pieces: impl Iterator<Item = (&'a str, bool)>, width: usize) -> String {
     let (mut out, mut used) = (String::new(), 0);
     for (piece, begins) in pieces {
@@ -116,27 +117,26 @@ fn filled<'a>(pieces: impl Iterator<Item = (&'a str, bool)>, width: usize) -> St
     out
 }
 
-/// The widest of some lines.
+/// Width of the widest line.
 fn widest(text: &str) -> usize {
     text.lines().map(|line| line.chars().count()).max().unwrap_or(0)
 }
 
-/// How wide it is: as its first line, a rule.
+/// Width of the grid, taken from its first line, a rule.
 fn extent(grid: &Grid) -> usize {
     grid.lines().next().map_or(0, |line| line.chars().count())
 }
 
-/// Prose is not broken into columns narrower than this: columns go first.
+/// Prose is not wrapped to less than this width; columns are dropped instead.
 const LEAST_PROSE: usize = 18;
 
-/// A way to lay a table out: which columns, whether headers are broken over lines, and how wide
-/// prose may be.
+/// A layout of a table: its columns, whether headers are wrapped, and the maximum width of prose.
 struct Plan<'a> {
     sheet: &'a Sheet,
     keep: Vec<usize>,
-    /// Widths of what stands below the headers, if these are to be broken to them.
+    /// Widths of the cells below the headers, if headers are wrapped to them.
     below: Option<Vec<usize>>,
-    /// Room of each column of prose.
+    /// Maximum width of each column of prose.
     room: Vec<Option<usize>>,
 }
 
@@ -160,7 +160,7 @@ impl Plan<'_> {
         })
     }
 
-    /// Breaks headers to what stands below them.
+    /// Wraps each header to the width of the cells below it.
     fn break_headers(&mut self) {
         let below = |column: usize| {
             let cells = self.sheet.rows().iter().filter_map(|row| row.get(column));
@@ -169,7 +169,7 @@ impl Plan<'_> {
         self.below = Some((0..self.room.len()).map(below).collect());
     }
 
-    /// Makes prose as narrow as it takes for the table to fit `width`, the widest first.
+    /// Narrows prose, the widest column first, until the table fits `width`.
     fn squeeze(&mut self, width: usize) {
         let prose: Vec<usize> =
             self.keep.iter().copied().filter(|at| self.sheet.side(*at) == Side::Prose).collect();
@@ -193,8 +193,8 @@ impl Plan<'_> {
     }
 }
 
-/// Prose over lines of this width; the blanks that it begins with stay before each of them, so that
-/// an entry below another one stays below it.
+/// Wraps prose to this width. Leading spaces are repeated on every line, so that the indentation of
+/// an entry stays visible.
 fn packed_in(line: &str, room: usize) -> String {
     let indent = line.len() - line.trim_start_matches(' ').len();
     if indent == 0 {
@@ -205,7 +205,7 @@ fn packed_in(line: &str, room: usize) -> String {
     lines.lines().map(|line| format!("{blank}{line}")).collect::<Vec<_>>().join("\n")
 }
 
-/// The table as it fits the terminal.
+/// The table, fitted to the terminal.
 pub(crate) fn fitted(sheet: &Sheet) -> String {
     shown(sheet, &asked(), width())
 }
@@ -242,8 +242,8 @@ fn shown(sheet: &Sheet, asked: &Layout, width: Option<usize>) -> String {
     drawn(&plan.grid()) + &rest(&names, &gone, &held, Some(room))
 }
 
-/// What the line below a table says of the columns that are not there: those without room, and
-/// those that nobody asked for.
+/// The line below a table that lists the missing columns: those that did not fit, and those that
+/// were not requested.
 fn rest(names: &[String], gone: &[usize], held: &[usize], width: Option<usize>) -> String {
     let list = |which: &[usize]| {
         which.iter().map(|index| names[*index].as_str()).collect::<Vec<_>>().join(", ")
@@ -264,16 +264,16 @@ fn rest(names: &[String], gone: &[usize], held: &[usize], width: Option<usize>) 
     format!("\n{QUIET}{}{QUIET:#}", wrap(&line, 0, width))
 }
 
-/// Whether the name of a column begins with these words.
+/// Whether the name of a column starts with these words.
 fn begins(name: &str, words: &str) -> bool {
     name.strip_prefix(words).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
 }
 
-/// The columns but the first, in the order in which they go.
+/// All columns except the first, in the order in which they are dropped.
 fn order(names: &[String], first_to_go: &[&str]) -> Vec<usize> {
     let mut order: Vec<usize> = Vec::new();
     for words in first_to_go.iter().copied().chain([""]) {
-        // What no words name goes last, from the right.
+        // Columns without a matching entry are dropped last, from the right.
         for index in (1..names.len()).rev() {
             let named = words.is_empty() || begins(&names[index], words);
             if named && !order.contains(&index) {
@@ -306,7 +306,7 @@ mod tests {
         shown(&sheet(), layout, width)
     }
 
-    /// The widest line; styles are no columns.
+    /// Width of the widest line, not counting styles.
     fn extent(text: &str) -> usize {
         widest(&text.replace(&format!("{QUIET}"), "").replace(&format!("{QUIET:#}"), ""))
     }

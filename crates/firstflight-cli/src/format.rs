@@ -1,8 +1,8 @@
-//! The formats of an answer.
+//! Output formats.
 
 use clap::ValueEnum;
 
-/// What standard output is.
+/// Format of standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// Tables for people

@@ -1,9 +1,9 @@
-//! `firstflight --help`: the commands in groups, a line each.
+//! `firstflight --help`: the commands in groups, one line each.
 
 use clap::Command;
 use std::fmt::Write as _;
 
-/// Commands by what they are for, in the order of `--help`.
+/// Commands by purpose, in the order of `--help`.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Decide", &["advise", "ab"]),
     ("Compare", &["compare", "run", "replay", "diff", "check"]),
@@ -34,7 +34,7 @@ pub(crate) fn grouped(command: Command) -> Command {
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{lists}{{all-args}}\n\n\
          `firstflight COMMAND --help` explains a command and shows examples.\n"
     );
-    // Without this they would be listed once more, in one row.
+    // Without this, the commands would be listed again in one block.
     command
         .mut_subcommands(|one| one.hide(true))
         .override_usage("firstflight [OPTIONS] <COMMAND>")

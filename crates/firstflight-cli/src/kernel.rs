@@ -42,8 +42,8 @@ enum Action {
     },
 }
 
-/// Who uses the arm, beside sockets that choose it themselves (`TCP_CONGESTION`). All of it is put
-/// back when the arm goes.
+/// Connections that use the arm, in addition to sockets that choose it themselves
+/// (`TCP_CONGESTION`). All settings are restored when the arm is unloaded.
 #[derive(Args, Debug)]
 struct Who {
     /// Use it for new connections of this network namespace, including those of running servers
@@ -105,7 +105,7 @@ mod with_bpf {
             routes: who.routes.clone(),
             cgroups: who.cgroups.clone(),
         };
-        // From here on the arm is taken out in good order.
+        // From here on, a signal unloads the arm cleanly.
         let stop = graceful("taking the arm out");
         selection.check(arm)?;
         for cgroup in &selection.cgroups {
@@ -126,7 +126,7 @@ mod with_bpf {
                 .map_err(|error| Error::new(format!("our own file: {error}")))?,
         );
         keeper.args(["kernel", "undo"]);
-        // Dropped before the arm is: what names it goes first.
+        // Dropped before the arm, because everything that refers to the arm must be removed first.
         let mut keeper = selection.apply(arm, keeper)?;
         whisper(&format!("{name} is loaded until Ctrl-C{used_by}"));
         loop {
@@ -139,7 +139,7 @@ mod with_bpf {
         }
     }
 
-    /// Says who else chooses the controllers of a control group.
+    /// Reports other programs that choose the controllers of a cgroup.
     pub(crate) fn say_rivals(cgroup: &std::path::Path) {
         for rival in kernel::rivals(cgroup) {
             whisper(&format!(
@@ -165,8 +165,7 @@ mod with_bpf {
         format!(", for {}", users.join(", "))
     }
 
-    /// Waits for the end of `kernel load`, whatever that is, and puts back what it said it would
-    /// change.
+    /// Waits until `kernel load` ends for any reason, and undoes the changes it announced.
     fn undo() -> Result<Done, Error> {
         never();
         let words = std::io::read_to_string(std::io::stdin())
@@ -179,7 +178,7 @@ mod with_bpf {
             .map(|()| Done::Well)
     }
 
-    /// Our arms, and what the kernel says of them.
+    /// Our arms, and their state in the kernel.
     struct Listed {
         registered: Vec<String>,
         pinned: Vec<&'static KernelArm>,
@@ -261,12 +260,13 @@ mod with_bpf {
         failed.map_or(Ok(Done::Well), Err)
     }
 
-    /// Between two looks at the process that puts things back.
+    /// Interval for checking the process that undoes the changes.
     const LOOK: Duration = Duration::from_millis(100);
 
     const HEAD: &str = "connection                reason         after ms  rounds  window  in flight  srtt ms     acked  estimate  rounds that concluded\n";
 
-    /// One report. The estimate is in the unit of its reason: microseconds of RTT, or packets.
+    /// Formats a report. The unit of the estimate depends on the reason: microseconds of RTT, or
+    /// packets.
     fn line(exit: &Exit) -> String {
         let ms = |us: u64| us as f64 / 1e3;
         format!(
@@ -284,7 +284,7 @@ mod with_bpf {
         )
     }
 
-    /// What its evaluations concluded, as often, for arms that count it.
+    /// Counts of the conclusions of its evaluations, for arms that count them.
     fn outcomes(exit: &Exit) -> String {
         let counted = exit.arm.outcomes.iter().zip(exit.outcomes).filter(|(_, count)| *count > 0);
         counted.map(|(kind, count)| format!("{kind} {count}")).collect::<Vec<_>>().join(" ")

@@ -1,5 +1,5 @@
-//! The command `firstflight`, as a program of its own or as one with an algorithm of yours inside:
-//! every command, table and report of it then takes yours for one of ours.
+//! The command `firstflight`, as a program of its own or extended with your own algorithm: all its
+//! commands, tables and reports then treat your algorithm like a built-in one.
 //!
 //! ```no_run
 //! use firstflight::event::{Ack, Context, Window};
@@ -21,10 +21,10 @@
 //! firstflight_cli::program! { startup "half" => Half }
 //! ```
 //!
-//! `cargo run --release -- evaluate half --quick`, `compare --arms half,half/reno,rapid` and so on.
-//! What is not named in an arm is ours.
+//! Then run `cargo run --release -- evaluate half --quick`, `compare --arms half,half/reno,rapid`
+//! and so on. Any part that an arm does not name is the built-in default.
 #![deny(unsafe_code)]
-// What a command prints goes through its own writer, which knows of closed pipes.
+// All output of a command goes through its own writer, which handles closed pipes.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod ab;
@@ -198,9 +198,9 @@ enum Command {
 const EXIT_SHORT: u8 = 1;
 const EXIT_BAD_INPUT: u8 = 2;
 
-/// The whole command with these parts beside ours and these words of the command line, the first of which
-/// is the program's name. Once in a process. Returns what the process ends with: 0, 1 if a result fell
-/// short, 2 for bad input.
+/// Runs the whole command with these parts in addition to the built-in ones. The first of `words`
+/// is the name of the program. May be called once per process. Returns the exit code: 0, 1 if a
+/// result fell short, 2 for bad input.
 pub fn run(parts: Vec<OwnPart>, words: impl IntoIterator<Item = OsString>) -> ExitCode {
     if !parts.is_empty()
         && let Err(bad) = own_parts(parts)
@@ -223,7 +223,7 @@ pub fn run(parts: Vec<OwnPart>, words: impl IntoIterator<Item = OsString>) -> Ex
         Err(error) => return refuse(&request::line_of(&error, Some(&Cli::command()))),
     };
     fit::ask(cli.layout);
-    // What runs behind a link is supervised by one thread, which waits for signals itself.
+    // A command behind a link is supervised by a single thread, which waits for signals itself.
     if !cli.command.supervises() {
         stop::listen();
     }
@@ -242,7 +242,8 @@ pub fn run(parts: Vec<OwnPart>, words: impl IntoIterator<Item = OsString>) -> Ex
         Ok(Ok(Done::With(code))) => code,
         Ok(Err(bad)) => {
             say_why(bad.as_str());
-            // Who stops a command before it has anything gave it no bad input.
+            // A command that was stopped before it had any result did not fail because of bad
+            // input.
             if stop::asked() { EXIT_SHORT } else { EXIT_BAD_INPUT }
         }
         Err(broken) => {
@@ -251,7 +252,7 @@ pub fn run(parts: Vec<OwnPart>, words: impl IntoIterator<Item = OsString>) -> Ex
         }
     };
     stop::finish();
-    // Whatever else came out, an internal error is no fault of the input.
+    // An internal error is not the fault of the input, whatever the result.
     let inner = guard::caught() > 0 && matches!(code, 0 | EXIT_BAD_INPUT);
     ExitCode::from(if inner { EXIT_SHORT } else { code })
 }
@@ -293,7 +294,7 @@ fn carry_out(command: Command) -> Result<Done, Error> {
 }
 
 impl Command {
-    /// Its name, if it shows no table that could have another format.
+    /// The command's name, if it shows no tables.
     fn without_tables(&self) -> Option<&'static str> {
         match self {
             #[cfg(feature = "replay")]
@@ -313,7 +314,7 @@ impl Command {
 }
 
 impl Command {
-    /// It runs a command of the user's, to which signals are passed on.
+    /// Whether it runs a command of the user, to which signals are passed on.
     fn supervises(&self) -> bool {
         match self {
             #[cfg(target_os = "linux")]
@@ -328,12 +329,12 @@ fn refuse(line: &str) -> ExitCode {
     ExitCode::from(EXIT_BAD_INPUT)
 }
 
-/// A command that ends with a code above 0 says why, in one line.
+/// Gives the reason for an exit code above 0, in one line.
 fn say_why(line: &str) {
     terminal::whisper(&format!("firstflight: {}", text::one_line(&shortened(&plain(line)))));
 }
 
-/// The operating system's words without its numbers: `(os error 2)` tells a reader nothing.
+/// Removes the operating system's error numbers, such as `(os error 2)`.
 fn plain(line: &str) -> String {
     let mut parts = line.split(" (os error ");
     let mut out = parts.next().unwrap_or_default().to_owned();

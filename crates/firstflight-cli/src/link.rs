@@ -55,7 +55,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// It runs a command, to which signals are passed on.
+    /// Whether it runs a command, to which signals are passed on.
     pub(crate) fn supervises(&self) -> bool {
         self.udp.is_none()
     }
@@ -79,7 +79,7 @@ pub(crate) fn run(options: Options) -> Result<Done, Error> {
     Ok(Done::With(ended.code))
 }
 
-/// Relays until a signal comes.
+/// Relays until a signal arrives.
 fn relay(
     path: &Path,
     options: &Options,
@@ -113,13 +113,13 @@ fn tell(report: &str, doubts: &[String]) {
     }
 }
 
-/// Where to listen and whom to relay to: the first pair of one family, since a name may stand for
-/// addresses of both.
+/// The address to listen on and the address to relay to: the first pair of the same address family,
+/// because a name may have addresses of both.
 fn pair(listen: &[SocketAddr], to: &[SocketAddr]) -> Option<(SocketAddr, SocketAddr)> {
     let of = |to: &SocketAddr| {
         let listen = listen.iter().find(|listen| listen.is_ipv4() == to.is_ipv4())?;
         Some((*listen, *to))
     };
-    // Without one the relay says which families do not meet.
+    // Without such a pair, the relay's message names the families.
     to.iter().find_map(of).or_else(|| Some((*listen.first()?, *to.first()?)))
 }

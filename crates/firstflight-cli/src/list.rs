@@ -1,4 +1,5 @@
-//! `firstflight arms` and `firstflight paths`: one line for each item, or everything about one.
+//! `firstflight arms` and `firstflight paths`: one line for each item, or a description of one
+//! item.
 
 use crate::done::Done;
 use crate::output::{Output, fitted, prose, show};
@@ -17,14 +18,14 @@ pub(crate) struct Options {
     name: Option<String>,
 }
 
-/// Parts of an arm: the header of their table, and the kind of part in data.
+/// Parts of an arm: the header of their table, the kind of part in data, and the parts.
 const KINDS: [(&str, &str, &[Part]); 3] = [
     ("startup", "startup", STARTUPS),
     ("congestion avoidance", "avoidance", AVOIDANCES),
     ("recovery", "recovery", RECOVERIES),
 ];
 
-/// The name under which the options of the sender are described.
+/// The name under which the sender's options are described.
 const SENDER: &str = "sender";
 
 /// `firstflight arms`.
@@ -40,7 +41,7 @@ pub(crate) fn arms(options: &Options) -> Result<Done, Error> {
     show(&Arms { name }).map(|()| Done::Well)
 }
 
-/// Every name that `firstflight arms NAME` describes.
+/// All names that `firstflight arms NAME` can describe.
 fn known_arms() -> impl Iterator<Item = &'static str> {
     let parts = KINDS.iter().flat_map(|(_, _, parts)| *parts).map(|part| part.name);
     let short = SHORT_NAMES.iter().map(|short| short.name);
@@ -49,7 +50,7 @@ fn known_arms() -> impl Iterator<Item = &'static str> {
 }
 
 struct Arms {
-    /// The one that is described; all of them without it.
+    /// The item to describe; `None` for all items.
     name: Option<String>,
 }
 
@@ -58,7 +59,7 @@ impl Arms {
         self.name.as_ref().is_none_or(|wanted| wanted == name)
     }
 
-    /// One part: a line about it and its source, and a table of its options.
+    /// A part: a line with its description and source, and a table of its options.
     fn one(&self) -> Vec<Sheet> {
         let mut sheets = Vec::new();
         for ((header, _, parts), start) in
@@ -143,7 +144,7 @@ impl Output for Arms {
         if self.name.is_some() { self.one() } else { Arms::all() }
     }
 
-    /// A row for each part, each option, each short name and each controller of a stack.
+    /// A row for each part, option, short name and stack controller.
     fn rows(&self) -> Rows {
         let mut rows = Rows::new(&["kind", "name", "option", "values", "arm", "summary", "source"]);
         let mut row = |cells: [&str; 7]| {
@@ -171,7 +172,7 @@ impl Output for Arms {
     }
 }
 
-/// A table with a line for each item.
+/// A table with one line per item.
 fn listed(header: &str) -> Sheet {
     Sheet::new("", [(header, Side::Left), ("what it is", Side::Prose)])
 }
@@ -182,7 +183,7 @@ fn described(header: &str) -> Sheet {
     Sheet::new("", columns)
 }
 
-/// The options of a part, if it has any; one of them between `before` and `)` makes an arm.
+/// The options of a part, if it has any; an option between `before` and `)` makes an arm.
 fn options(docs: &[OptionDoc], before: &str) -> Option<Sheet> {
     let columns = [
         ("option", Side::Left),
@@ -259,7 +260,7 @@ impl Output for Paths {
         let of = |kind: &str| {
             let mut sheet = listed(kind);
             for path in self.paths.iter().filter(|path| path.kind() == kind) {
-                // The first clause; our assumptions follow it.
+                // Only the first clause; our assumptions follow it.
                 let about = path.about.split(';').next().unwrap_or_default();
                 let mut what = about.to_owned();
                 path.aliases().for_each(|alias| what.extend([" [", alias, "]"]));

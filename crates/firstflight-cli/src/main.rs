@@ -1,4 +1,4 @@
-//! The command `firstflight`, with what comes with it.
+//! The command `firstflight` with its built-in parts.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;

@@ -1,11 +1,11 @@
-//! Tables as Markdown and as LaTeX (`booktabs`), to paste.
+//! Tables as Markdown and as LaTeX (`booktabs`).
 
 use crate::sheet::{Field, Sheet, Side};
 
 /// Units that stand alone on the second line of a header.
 const UNITS: &[&str] = &["ms", "%", "BDP", "Mbit/s", "points", "ratio"];
 
-/// A header on one line, its unit in parentheses.
+/// Puts a header on one line, with its unit in parentheses.
 fn header(text: &str) -> String {
     match text.rsplit_once('\n') {
         Some((label, unit)) if UNITS.contains(&unit) => format!("{} ({unit})", one_line(label)),
@@ -17,7 +17,7 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A cell on one line; what stands below its number goes into parentheses.
+/// Puts a cell on one line; the remark below its number goes into parentheses.
 fn cell(field: &Field, side: Side) -> String {
     let text = field.signed();
     match text.split_once('\n') {
@@ -28,7 +28,7 @@ fn cell(field: &Field, side: Side) -> String {
     }
 }
 
-/// The cells of a row, escaped; what is bold stands between the two `marks`.
+/// The escaped cells of a row; bold cells are enclosed in the two `marks`.
 fn cells(
     sheet: &Sheet,
     row: &[Field],
@@ -44,7 +44,7 @@ fn cells(
     keep.iter().map(one).collect()
 }
 
-/// A table of Markdown with the columns `keep`.
+/// A Markdown table of the columns `keep`.
 pub(crate) fn markdown(sheet: &Sheet, keep: &[usize]) -> String {
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
     let headers: Vec<&str> = sheet.raw_headers().collect();
@@ -61,8 +61,8 @@ pub(crate) fn markdown(sheet: &Sheet, keep: &[usize]) -> String {
     text
 }
 
-/// What Markdown would read as its own is escaped; what stands between backticks is code and stays,
-/// but for what ends a cell.
+/// Escapes Markdown syntax. Text between backticks is code and stays, except for characters that
+/// would end a cell.
 fn in_markdown(text: &str) -> String {
     let mut code = false;
     let mut out = String::with_capacity(text.len());
@@ -77,7 +77,7 @@ fn in_markdown(text: &str) -> String {
     out
 }
 
-/// A `tabular` with the columns `keep`. It wants `\usepackage{booktabs}`.
+/// A `tabular` of the columns `keep`; it needs `\usepackage{booktabs}`.
 pub(crate) fn latex(sheet: &Sheet, keep: &[usize]) -> String {
     let line = |cells: Vec<String>| format!("{} \\\\\n", cells.join(" & "));
     let headers: Vec<&str> = sheet.raw_headers().collect();
@@ -100,8 +100,7 @@ pub(crate) fn latex(sheet: &Sheet, keep: &[usize]) -> String {
     text + "\\bottomrule\n\\end{tabular}\n"
 }
 
-/// Everything that LaTeX would read as its own, escaped; signs of ours that pdfLaTeX does not know
-/// as what it does.
+/// Escapes LaTeX syntax, and replaces characters that pdfLaTeX does not support.
 fn in_latex(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -113,7 +112,7 @@ fn in_latex(text: &str) -> String {
             '<' => out.push_str("\\textless{}"),
             '>' => out.push_str("\\textgreater{}"),
             '|' => out.push_str("\\textbar{}"),
-            // A row that began with a bracket would be the optional argument of `\\`.
+            // At the start of a row, a bracket would be the optional argument of `\\`.
             '[' => out.push_str("{[}"),
             ']' => out.push_str("{]}"),
             '`' => out.push_str("\\textasciigrave{}"),

@@ -1,4 +1,4 @@
-//! What a command answers with, in the format that was asked for: one writer for all commands.
+//! Output of results in the requested format, for all commands.
 
 use crate::files::{to_stdout, write_whole};
 use crate::fit::{self, asked, check, chosen};
@@ -10,54 +10,54 @@ use crate::terminal::{say, width, wrap};
 use firstflight_lab::Error;
 use std::path::PathBuf;
 
-/// What a command found out.
+/// The result of a command.
 pub(crate) trait Output {
-    /// For people: tables, with what they are about.
+    /// The tables and their headings, for people.
     fn text(&self) -> String;
 
     /// The tables alone.
     fn sheets(&self) -> Vec<Sheet>;
 
-    /// The data, a row for each case.
+    /// The data, one row per case.
     fn rows(&self) -> Rows;
 
-    /// All of it, as `--json` has it.
+    /// The whole result, as in `--json`.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message.
     fn json(&self) -> Result<String, Error> {
         self.rows().to_json()
     }
 
-    /// The same piece by piece, for what need not be in memory as a whole.
+    /// Writes the same JSON piece by piece, so that it need not fit in memory.
     ///
     /// # Errors
-    /// One line, also those of `out`.
+    /// A one-line message, including the errors of `out`.
     fn write_json(&self, out: &mut dyn FnMut(&str) -> Result<(), Error>) -> Result<(), Error> {
         out(&self.json()?)
     }
 }
 
-/// Lines of prose as they fit the terminal, each below the one before.
+/// Wraps lines of prose to the terminal, one below the other.
 pub(crate) fn prose(lines: &[&str]) -> String {
     lines.iter().map(|line| wrap(line, 0, width()) + "\n").collect()
 }
 
-/// The format that was asked for; `--json -` asks for one, too.
+/// The requested format; `--json -` requests JSON.
 fn format(json: Option<&PathBuf>) -> Format {
     if to_stdout(json) { Format::Json } else { asked().format.unwrap_or(Format::Table) }
 }
 
-/// Standard output is read by people, who may be told more than the tables.
+/// Whether standard output is for people, who may see more than the tables.
 pub(crate) fn is_for_people(json: Option<&PathBuf>) -> bool {
     format(json) == Format::Table
 }
 
-/// What `--format`, `--columns` and `--json` ask for exists, in an answer with columns that people
-/// call `shown` and data calls `raw`. For commands that take their time, before they take it.
+/// Checks that the columns in `--columns` exist, given the names `shown` for people and `raw` in
+/// data. Slow commands call this before they start.
 ///
 /// # Errors
-/// One line.
+/// A one-line message.
 pub(crate) fn check_before(
     json: Option<&PathBuf>,
     shown: &[String],
@@ -82,10 +82,10 @@ pub(crate) fn check_before(
     }
 }
 
-/// A command that answers with no table refuses what is asked of tables.
+/// Refuses table options for a command without tables.
 ///
 /// # Errors
-/// One line.
+/// A one-line message.
 pub(crate) fn no_tables(command: &str) -> Result<(), Error> {
     let asked = asked();
     let given = match asked.format {
@@ -96,7 +96,7 @@ pub(crate) fn no_tables(command: &str) -> Result<(), Error> {
     Err(Error::new(format!("{given}: `{command}` shows no table")))
 }
 
-/// Names of all columns of some tables, each once.
+/// Names of all columns of some tables, without duplicates.
 pub(crate) fn names(sheets: &[Sheet]) -> Vec<String> {
     let mut names = Vec::new();
     for name in sheets.iter().flat_map(Sheet::names) {
@@ -107,27 +107,27 @@ pub(crate) fn names(sheets: &[Sheet]) -> Vec<String> {
     names
 }
 
-/// Shows an answer that was made at once.
+/// Shows a result that was available at once.
 ///
 /// # Errors
-/// One line, also for columns that it does not have.
+/// A one-line message, also for unknown columns.
 pub(crate) fn show(output: &dyn Output) -> Result<(), Error> {
     show_with(None, output)
 }
 
-/// The same for a command with `--json`.
+/// Like [`show`], for a command with `--json`.
 ///
 /// # Errors
-/// As [`show`].
+/// The errors of [`show`].
 pub(crate) fn show_with(json: Option<&PathBuf>, output: &dyn Output) -> Result<(), Error> {
     check_before(json, &names(&output.sheets()), &output.rows().names)?;
     give(json, output)
 }
 
-/// Writes JSON into the file that `--json` names, and shows the answer on standard output.
+/// Writes JSON to the file that `--json` names, and shows the result on standard output.
 ///
 /// # Errors
-/// One line.
+/// A one-line message.
 pub(crate) fn give(json: Option<&PathBuf>, output: &dyn Output) -> Result<(), Error> {
     if let Some(file) = json.filter(|_| !to_stdout(json)) {
         let mut wrong = None;
@@ -147,7 +147,7 @@ pub(crate) fn give(json: Option<&PathBuf>, output: &dyn Output) -> Result<(), Er
     }
 }
 
-/// JSON will be asked of the answer.
+/// Whether JSON is requested.
 pub(crate) fn wants_json(json: Option<&PathBuf>) -> bool {
     json.is_some() || format(json) == Format::Json
 }
@@ -157,7 +157,7 @@ fn written(format: Format, output: &dyn Output) -> Result<String, Error> {
     let sheets = |one: fn(&Sheet, &[usize]) -> String| {
         let sheets = output.sheets();
         let shown = sheets.iter().map(|sheet| (sheet, chosen(&sheet.names(), &columns)));
-        // Of several tables, those that have none of the columns asked for say nothing.
+        // Of several tables, those without any requested column are left out.
         let texts = shown
             .filter(|(_, keep)| columns.is_empty() || keep.len() > 1 || sheets.len() == 1)
             .map(|(sheet, keep)| one(sheet, &keep));
@@ -175,7 +175,7 @@ fn written(format: Format, output: &dyn Output) -> Result<String, Error> {
     }
 }
 
-/// Tables one below the other as they fit the terminal, each with its title.
+/// Tables one below the other, fitted to the terminal, each with its title.
 pub(crate) fn fitted(sheets: &[Sheet]) -> String {
     let columns = asked().columns;
     let some = |sheet: &&Sheet| columns.is_empty() || chosen(&sheet.names(), &columns).len() > 1;

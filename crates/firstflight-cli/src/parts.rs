@@ -1,5 +1,5 @@
-//! Parts of your own for [`program!`](crate::program): each function makes one, called `name` in arms, of
-//! which a fresh one is made for every trial.
+//! Parts of your own for [`program!`](crate::program). Each function makes a part that is called
+//! `name` in arms and is created anew for every trial.
 
 use firstflight::avoidance::Avoidance;
 use firstflight::recovery::Recovery;
@@ -30,8 +30,8 @@ pub fn recovery<R: Recovery + Clone + 'static>(
     OwnPart::Recovery(OwnRecovery::of(name, make))
 }
 
-/// Writes `main`: the command `firstflight` with startups, avoidances and recoveries of your own, each
-/// with its name in arms.
+/// Defines `main`: the command `firstflight` with your own startups, avoidances and recoveries,
+/// each with its name in arms.
 ///
 /// ```no_run
 /// use firstflight::avoidance::{Reno, reno};

@@ -1,4 +1,4 @@
-//! `firstflight populations`: what there is, what it gives, and how it is fitted.
+//! `firstflight populations`: lists, describes, calibrates and makes populations.
 
 mod fit;
 
@@ -118,13 +118,13 @@ fn list(name: Option<&str>) -> Result<Done, Error> {
     output::show(&Listed { populations, all: name.is_none() }).map(|()| Done::Well)
 }
 
-/// Populations with their sources; of all of them a line each.
+/// Populations with their sources; one line each if all are listed.
 struct Listed {
     populations: Vec<Population>,
     all: bool,
 }
 
-/// What stands in the first column of a source.
+/// Explains the letters in the first column of a source.
 const STATUS: &str = "S stated by the source, C read in public code, D derived by us, U not confirmed, A our assumption";
 
 impl Output for Listed {
@@ -147,7 +147,7 @@ impl Output for Listed {
             let columns = [("population", Side::Left), ("what it is", Side::Prose)];
             let mut sheet = Sheet::new("built-in populations", columns);
             for population in &self.populations {
-                // The first clause; `populations NAME` prints all of it.
+                // Only the first clause; `populations NAME` prints the whole text.
                 let about = population.about.split([';', ':']).next().unwrap_or_default();
                 sheet.row([population.name.as_str(), about]);
             }
@@ -171,7 +171,7 @@ impl Output for Listed {
         vec![sheet]
     }
 
-    /// A row for each source.
+    /// One row per source.
     fn rows(&self) -> Rows {
         let mut rows =
             Rows::new(&["population", "version", "about", "status", "value", "reference"]);
@@ -241,7 +241,7 @@ fn calibrate(options: &CalibrateOptions) -> Result<Done, Error> {
     )))
 }
 
-/// Four digits that matter.
+/// Four significant digits.
 fn figure(value: f64) -> String {
     match value {
         0.0 => "0".into(),
@@ -257,11 +257,11 @@ struct Described<'a> {
     description: &'a Description,
 }
 
-/// Quantiles that go first where not all fit: the outermost, and those between others.
+/// Quantiles that are dropped first if not all fit: the outermost, and those between others.
 const QUANTILES_TO_GO: &[&str] = &["p1", "p99", "p5", "p95", "p25", "p75"];
 
 impl Described<'_> {
-    /// What each group carries, a line each.
+    /// Workload and path features of each group, one line each.
     fn carried(&self) -> Vec<String> {
         let of = |group: &Group| {
             let mut more = vec![
@@ -283,7 +283,7 @@ impl Described<'_> {
         self.population.groups.iter().map(of).collect()
     }
 
-    /// What else there is to know, below the tables.
+    /// Further remarks below the tables.
     fn remarks(&self) -> Vec<String> {
         let Described { population, description } = self;
         let mut remarks = vec![format!(

@@ -1,5 +1,5 @@
-//! How far a run is: a bar for who waits at a terminal, a line a minute where standard error is a
-//! pipe or a file.
+//! The progress of a run: a bar on a terminal, or one line per minute if standard error is a pipe
+//! or a file.
 
 use crate::terminal::whisper;
 use firstflight_lab::table::figure;
@@ -10,33 +10,34 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A quick run never flickers.
+/// The bar appears after this time, so that it does not flicker in a short run.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Between two lines.
+/// Interval between two lines.
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// What is counted.
+/// Unit of the progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
-    /// Things called so.
+    /// Objects with this name.
     Count(&'static str),
     /// Bytes.
     Bytes,
-    /// Nothing: what is being done is told in words.
+    /// No unit: the progress is described in words.
     Words,
 }
 
-/// The progress of a run. It is gone with its value.
+/// The progress of a run; it disappears when the value is dropped.
 pub(crate) struct Progress {
     bar: ProgressBar,
     begun: Instant,
     terminal: bool,
-    /// Dropped, it ends the lines.
+    /// Dropping it ends the lines.
     _lines: Option<Sender<()>>,
 }
 
 impl Progress {
-    /// Begins; `style` is a template of the bar, `total` what is to be done if that is known.
+    /// Starts the progress. `style` is a template of the bar, `total` the amount of work if it is
+    /// known.
     pub(crate) fn begin(style: &str, unit: Unit, total: Option<u64>) -> Progress {
         let bar = ProgressBar::hidden();
         if let Some(total) = total {
@@ -56,7 +57,7 @@ impl Progress {
         Progress { bar, begun: Instant::now(), terminal, _lines: lines.flatten() }
     }
 
-    /// So much more is done.
+    /// Adds `done` units of completed work.
     pub(crate) fn inc(&self, done: u64) {
         self.bar.inc(done);
         if self.terminal && self.bar.is_hidden() && self.begun.elapsed() > PATIENCE {
@@ -64,15 +65,14 @@ impl Progress {
         }
     }
 
-    /// What is being done.
+    /// Sets the description of the current work.
     pub(crate) fn tell(&self, words: impl Into<String>) {
         let words: String = words.into();
         self.bar.set_message(one_line(&words).into_owned());
         self.inc(0);
     }
 
-    /// What is to be done is known now; the first time counts. Only a download learns it on the
-    /// way.
+    /// Sets the total; only the first call counts. Only a download learns its total during the run.
     #[cfg(feature = "quic")]
     pub(crate) fn expect(&self, total: u64) {
         if self.bar.length().is_none() {
@@ -80,7 +80,7 @@ impl Progress {
         }
     }
 
-    /// How much is done.
+    /// Number of completed units.
     pub(crate) fn done(&self) -> u64 {
         self.bar.position()
     }
@@ -92,8 +92,8 @@ impl Drop for Progress {
     }
 }
 
-/// Calls `beat` with 1, 2, ... after every such time, until what it returns is dropped. No thread
-/// to be had: no calls.
+/// Calls `beat` with 1, 2, ... at this interval until the returned value is dropped. If no thread
+/// can be started, there are no calls.
 fn every(time: Duration, beat: impl Fn(u64) + Send + 'static) -> Option<Sender<()>> {
     let (end, ended) = channel::<()>();
     let beats = move || {
@@ -106,7 +106,7 @@ fn every(time: Duration, beat: impl Fn(u64) + Send + 'static) -> Option<Sender<(
     thread::Builder::new().spawn(beats).ok().map(|_| end)
 }
 
-/// How long it may still take, by what it has taken so far; nothing as long as nobody can know.
+/// Estimate of the remaining time; empty while nothing is done.
 fn left(minutes: u64, done: u64, total: u64) -> String {
     match done {
         0 => String::new(),
@@ -114,7 +114,7 @@ fn left(minutes: u64, done: u64, total: u64) -> String {
     }
 }
 
-/// The line after so many minutes.
+/// The line after this many minutes.
 fn line(minutes: u64, unit: Unit, done: u64, total: Option<u64>, words: &str) -> String {
     let bytes = |bytes: u64| figure(bytes as f64, "bytes");
     let told = match (unit, total) {
@@ -158,7 +158,7 @@ mod tests {
             .expect("a thread");
         assert_eq!((said.recv(), said.recv(), said.recv()), (Ok(1), Ok(2), Ok(3)));
         drop(end);
-        // The thread ends, and with it the last sender: this loop does.
+        // The thread ends and drops the last sender, which ends this loop.
         assert!(
             said.iter().zip(4..).all(|(seen, expected)| seen == expected),
             "no line is left out"

@@ -1,4 +1,4 @@
-//! Keys that nobody can guess.
+//! Random keys.
 
 use crate::done::failed;
 use crate::secret::warn_if_shared;
@@ -9,10 +9,10 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// As many as are asked for.
+/// Generates `N` keys.
 ///
 /// # Errors
-/// One line if the machine has no random numbers.
+/// A one-line message if the machine has no random numbers.
 pub(crate) fn keys<const N: usize>() -> Result<[Key; N], Error> {
     let file = "/dev/urandom";
     let wrong = |error| failed(file.as_ref(), &error);
@@ -24,10 +24,10 @@ pub(crate) fn keys<const N: usize>() -> Result<[Key; N], Error> {
     Ok(bytes.map(Key))
 }
 
-/// The key of pseudonyms: that of a file, or a new one that stays in memory.
+/// The key of the pseudonyms: from a file, or a new one that is kept only in memory.
 ///
 /// # Errors
-/// One line, as [`kept`] and [`keys`].
+/// A one-line message, as for [`kept`] and [`keys`].
 pub(crate) fn pseudonyms(file: Option<&Path>) -> Result<Key, Error> {
     match file {
         Some(file) => kept(file),
@@ -35,11 +35,11 @@ pub(crate) fn pseudonyms(file: Option<&Path>) -> Result<Key, Error> {
     }
 }
 
-/// The key that a file holds as 32 hexadecimal digits. Where there is no file it is made, with a new
-/// key, for its owner alone: the key lets one find every client's prefix by trying all.
+/// The key in a file, as 32 hexadecimal digits. A missing file is created with a new key, readable
+/// only by its owner, because the key allows anyone to find every client's prefix by trial.
 ///
 /// # Errors
-/// One line: the file cannot be read or made, or holds something else.
+/// A one-line message if the file cannot be read or created, or does not contain a key.
 fn kept(file: &Path) -> Result<Key, Error> {
     let wrong = |error| failed(file, &error);
     let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);

@@ -1,4 +1,4 @@
-//! `firstflight replay`: recorded connections, fed to every startup.
+//! `firstflight replay`: replays recorded connections with every startup.
 
 mod identified;
 pub(crate) mod population;
@@ -29,7 +29,7 @@ use firstflight_table::whole::is_device;
 use firstflight_web::inside;
 use std::path::PathBuf;
 
-/// Whether the sender paced.
+/// Whether the sender paced its packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Pace {
     /// Judge by the first flight
@@ -75,13 +75,13 @@ pub(crate) struct Options {
     plain_report: bool,
 }
 
-/// Connections whose course over time a report shows.
+/// Number of connections whose course over time the report shows.
 const LINES: usize = 24;
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let others = [("--events", options.events.as_deref())];
     check_outputs(options.json.as_ref(), options.report.as_ref(), &others)?;
-    // A table of events appears only if the traces could be read.
+    // The table of events is written only if the traces could be read.
     let events = options.events.as_deref().filter(|file| !is_device(file));
     let events = events.map(Growing::open).transpose()?;
     let settings = Settings {
@@ -116,14 +116,14 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         write_bytes(file, page)?;
     }
     give(options.json.as_ref(), &results)?;
-    // The table for people has these lines.
+    // The table for people already contains these lines.
     if !is_for_people(options.json.as_ref()) {
         results.capture_lines().iter().for_each(|line| note(line));
     }
     Ok(finish(&results.files))
 }
 
-/// The secrets in a key log.
+/// Reads the secrets in a key log.
 #[cfg(feature = "keylog")]
 fn keylog(file: &std::path::Path) -> Result<std::sync::Arc<KeyLog>, Error> {
     const MOST: u64 = 1 << 28;
@@ -132,7 +132,7 @@ fn keylog(file: &std::path::Path) -> Result<std::sync::Arc<KeyLog>, Error> {
     KeyLog::parse(&text).map(std::sync::Arc::new).map_err(fault)
 }
 
-/// The report, with the replay inside where there is one that does as was asked here.
+/// The report; it includes the replay if an engine is available that supports these options.
 fn page(results: &Results, options: &Options) -> String {
     let plain = options.plain_report
         || options.pace != Pace::Auto
@@ -145,7 +145,7 @@ fn page(results: &Results, options: &Options) -> String {
     }
 }
 
-/// Says what was left out of files and what was wrong with them, and ends as they deserve.
+/// Reports what was left out of files and their faults, and returns the outcome.
 pub(crate) fn finish(files: &[FileRow]) -> Done {
     files.iter().flat_map(|file| &file.notes).for_each(|line| note(line));
     for fault in files.iter().filter_map(|file| file.fault.as_ref()) {
@@ -154,10 +154,10 @@ pub(crate) fn finish(files: &[FileRow]) -> Done {
     if files.iter().any(|file| file.fault.is_some()) { Done::Short } else { Done::Well }
 }
 
-/// Reads all files, with a progress bar once one has taken a second.
+/// Reads all files, with a progress bar after a second.
 ///
 /// # Errors
-/// Those of [`files::follow`].
+/// The errors of [`files::follow`].
 pub(crate) fn follow(
     files: &[PathBuf],
     settings: Settings,
@@ -166,7 +166,7 @@ pub(crate) fn follow(
     files::follow(files, settings, group_by, &watch)
 }
 
-/// A bar over the bytes of a file.
+/// A progress bar over the bytes of a file.
 pub(crate) fn watch(file: &str, bytes: u64) -> OnBytes {
     let style = "{msg} {bar:40} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left";
     let progress = Progress::begin(style, Unit::Bytes, Some(bytes));

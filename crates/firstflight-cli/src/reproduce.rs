@@ -69,7 +69,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let shown = Sheet::new("", COLUMNS).names();
     check_before(options.json.as_ref(), &shown, &Rows::new(&RAW).names)?;
     let scale = if options.quick { Scale::Quick } else { Scale::Full };
-    // The bar wants the next measurement as soon as it begins: one less is done.
+    // A measurement is reported when it starts, so the first report does not advance the bar.
     let progress = Progress::begin(
         "{bar:20} {pos}/{len} measurements, about {eta} left: {msg}",
         Unit::Count("measurements"),
@@ -112,7 +112,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     Ok(Done::Short)
 }
 
-/// The documents that were asked for, in the order of the list.
+/// The requested documents, in the order of the list.
 fn chosen(options: &Options) -> Result<Vec<&'static Source>, Error> {
     let named = options
         .names
@@ -132,7 +132,7 @@ fn chosen(options: &Options) -> Result<Vec<&'static Source>, Error> {
         .collect())
 }
 
-/// Documents with their items, not run.
+/// Documents with their items, which are not run.
 struct List(Vec<&'static Source>);
 
 impl Output for List {
@@ -233,7 +233,7 @@ impl Output for Reproduction {
     }
 }
 
-/// Columns of a document's table.
+/// Columns for a document's table.
 const COLUMNS: [(&str, Side); 7] = [
     ("row", Side::Left),
     ("question", Side::Left),
@@ -244,7 +244,7 @@ const COLUMNS: [(&str, Side); 7] = [
     ("verdict", Side::Prose),
 ];
 
-/// Columns of every row in data: `docs/results.csv`.
+/// Columns of every row in data, as in `docs/results.csv`.
 const RAW: [&str; 18] = [
     "document",
     "row",
@@ -266,7 +266,7 @@ const RAW: [&str; 18] = [
     "note",
 ];
 
-/// A document, row by row.
+/// The table of a document.
 fn sheet(chapter: &Chapter) -> Sheet {
     let title = format!("{}: {}", chapter.name, chapter.document);
     let mut sheet = Sheet::new(title, COLUMNS).dropping(&["question", "accepted", "published"]);
@@ -299,7 +299,7 @@ fn sheet(chapter: &Chapter) -> Sheet {
     sheet
 }
 
-/// A document for people: its table, and remarks on rows that do not come out.
+/// A document for people: its table, and remarks on rows that were not reproduced.
 fn chapter_text(chapter: &Chapter) -> String {
     let wrapped = |indent, text: &str| wrap(text, indent, width());
     let remarks: Vec<String> = chapter
@@ -335,7 +335,7 @@ fn chapter_text(chapter: &Chapter) -> String {
     )
 }
 
-/// Other set-ups of a row. On a terminal they would bury what they belong to.
+/// Other set-ups of a row, which would take too much space on a terminal.
 fn tried(sweep: &[Point]) -> String {
     const FEW: usize = 2;
     if sweep.is_empty() {

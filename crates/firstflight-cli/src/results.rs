@@ -1,4 +1,4 @@
-//! A table of results for people: one row per arm.
+//! Tables of results for people, with one row per arm.
 
 use crate::fit::fitted;
 use crate::sheet::{Field, Sheet, Side};
@@ -6,12 +6,12 @@ use firstflight_lab::Plan;
 use firstflight_lab::report::{Column, Row, Table, Value};
 use firstflight_lab::table::{TIME_RATIO, added, change, figure};
 
-/// Columns of results that go first where they do not all fit: what follows from the others, then
-/// how startup ended, then what it did to the path.
+/// Columns that are dropped first if not all fit: values that follow from others, then the exit
+/// from startup, then its effect on the path.
 const FIRST_TO_GO: &[&str] =
     &["goodput", "retransmitted", "vs ideal", "exit", "queueing delay p99", "cwnd at exit", "p95"];
 
-/// The header of a column of results.
+/// The header for a column of results.
 fn header(column: &Column) -> String {
     if column.unit.is_empty() || column.unit == "bytes" {
         return column.label.clone();
@@ -19,7 +19,7 @@ fn header(column: &Column) -> String {
     format!("{}\n{}", column.label, column.unit)
 }
 
-/// A table of results as it is laid out: one row per arm, the best value of each column marked.
+/// The sheet for a table of results: one row per arm, with the best value of each column marked.
 pub(crate) fn sheet(title: &str, table: &Table) -> Sheet {
     let headers = table.columns.iter().map(|column| (header(column), Side::Right));
     let headers = std::iter::once(("arm".to_owned(), Side::Left)).chain(headers);
@@ -31,7 +31,7 @@ pub(crate) fn sheet(title: &str, table: &Table) -> Sheet {
     sheet
 }
 
-/// Lays a table of results out.
+/// Lays out a table of results.
 pub(crate) fn lay_out(table: &Table) -> String {
     fitted(&sheet("", table))
 }
@@ -44,7 +44,7 @@ fn cell(table: &Table, row: &Row, index: usize) -> Field {
         Value::Text(text) => text.clone(),
         Value::Missing => "-".into(),
     };
-    // Extremes over the trials are in the report.
+    // The extremes over the trials are in the report.
     let text = match row.spread.get(index).copied().flatten() {
         Some(spread) if column.key == TIME_RATIO => {
             format!("{text} ({} to {})", change(spread.low), change(spread.high))
@@ -54,7 +54,7 @@ fn cell(table: &Table, row: &Row, index: usize) -> Field {
     Field::from(text).bold(row.best.contains(&column.key)).near(row.near.contains(&column.key))
 }
 
-/// Names of columns with those that a table of several trials has more.
+/// Adds the columns that appear only in tables of several trials.
 pub(crate) fn shown(plan: &Plan, mut names: Vec<String>) -> Vec<String> {
     if plan.repeat > 1 {
         names.extend(added(plan.arms.first().map_or("", |arm| &arm.label)));
@@ -62,7 +62,7 @@ pub(crate) fn shown(plan: &Plan, mut names: Vec<String>) -> Vec<String> {
     names
 }
 
-/// The seeds, and what cells hold of several trials.
+/// The seeds, and the statistic that the cells show for several trials.
 pub(crate) fn trials_in_words(seed: u64, repeat: u32) -> String {
     match repeat {
         1 => format!("seed {seed}"),

@@ -1,6 +1,6 @@
-//! A file of rows that grows by whole rows: lines of JSON, or where its name ends in `.parquet` a
-//! folder of Parquet files. A row that cannot be written ends nothing: it waits, or is counted as
-//! lost, and a note says so at once.
+//! A file that grows by whole rows: JSON lines, or a folder of Parquet files if its name ends in
+//! `.parquet`. A row that cannot be written does not end the run: it waits or is counted as lost,
+//! and a note reports that at once.
 
 use crate::done::{failed, tell_of_cut};
 use crate::terminal::{CAUTION, whisper};
@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 #[cfg(feature = "parquet")]
 use std::time::{Duration, Instant};
 
-/// A Parquet file has the rows of so long.
+/// Period covered by a Parquet file.
 #[cfg(feature = "parquet")]
 const PART: Duration = Duration::from_secs(60);
-/// And at most so many of them.
+/// Maximum number of rows in a Parquet file.
 #[cfg(feature = "parquet")]
 const MOST_ROWS: usize = 1 << 17;
-/// Between two tries to write a Parquet file.
+/// Interval between two attempts to write a Parquet file.
 #[cfg(feature = "parquet")]
 const PAUSE: Duration = Duration::from_secs(2);
 
@@ -34,7 +34,6 @@ enum Out {
     Parquet(Box<Parts>),
 }
 
-/// A folder of Parquet files.
 #[cfg(feature = "parquet")]
 struct Parts {
     store: firstflight_lab::field::RowStore,
@@ -42,17 +41,17 @@ struct Parts {
     trouble: Option<String>,
 }
 
-/// Columns of a field test's rows with what they hold.
+/// Columns of a field test's rows, with their types.
 pub(crate) fn held(columns: &[&'static str]) -> Vec<(String, Holds)> {
     let holds = |name: &str| named(name).map_or(Holds::Text, |column| column.holds);
     columns.iter().map(|name| ((*name).to_owned(), holds(name))).collect()
 }
 
 impl RowFile {
-    /// Rows can go there. Nothing is made yet.
+    /// Checks that rows can be written to the file. Nothing is created yet.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message.
     pub(crate) fn check(file: &Path) -> Result<(), Error> {
         if !is_parquet(file) {
             return RowWriter::check(file).map_err(|error| failed(file, &error));
@@ -69,10 +68,10 @@ impl RowFile {
         crate::files::check_folder(folder)
     }
 
-    /// Appends to this file, which will have these columns.
+    /// Opens the file for appending rows with these columns.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message.
     #[cfg_attr(
         not(feature = "parquet"),
         expect(clippy::needless_pass_by_value, unused_variables, reason = "lines have no columns")
@@ -91,12 +90,11 @@ impl RowFile {
         Ok(RowFile { file: file.to_owned(), out: Out::Lines(rows), news: News::default() })
     }
 
-    /// Where it is.
     pub(crate) fn path(&self) -> &Path {
         &self.file
     }
 
-    /// One row.
+    /// Adds a row.
     pub(crate) fn add(&mut self, cells: Map<String, Value>) {
         match &mut self.out {
             Out::Lines(rows) => rows.add((Value::Object(cells).to_string() + "\n").as_bytes()),
@@ -110,8 +108,7 @@ impl RowFile {
         }
     }
 
-    /// To be called now and then: what has waited long enough is written, and what has changed is
-    /// told.
+    /// Must be called regularly: writes rows that have waited long enough, and reports changes.
     pub(crate) fn tick(&mut self) {
         match &mut self.out {
             Out::Lines(rows) => rows.tick(),
@@ -126,7 +123,7 @@ impl RowFile {
         self.tell();
     }
 
-    /// Writes what waits. What cannot be written now is lost.
+    /// Writes the waiting rows. Rows that cannot be written now are lost.
     pub(crate) fn finish(&mut self) -> Health {
         let health = match &mut self.out {
             Out::Lines(rows) => rows.finish(),
@@ -143,13 +140,13 @@ impl RowFile {
         health
     }
 
-    /// State of the rows: waiting, lost, and the last error.
+    /// State of the rows: numbers of waiting and lost rows, and the last error.
     pub(crate) fn health(&self) -> Health {
         match &self.out {
             Out::Lines(rows) => rows.health(),
             #[cfg(feature = "parquet")]
             Out::Parquet(parts) => {
-                // Without trouble they wait for the end of their minute.
+                // Without an error, rows only wait for the end of their minute.
                 let waiting = parts.trouble.as_ref().map_or(0, |_| parts.store.waiting() as u64);
                 Health { waiting, lost: parts.store.lost(), trouble: parts.trouble.clone() }
             }

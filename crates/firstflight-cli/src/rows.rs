@@ -1,11 +1,11 @@
-//! The data of an answer as rows: raw values, with units in the names, for CSV and JSON.
+//! The data of a result as rows: raw values, with units in the column names, for CSV and JSON.
 
 use firstflight_lab::Error;
 use firstflight_lab::measures::{Cell, Field, Measure, columns};
 use firstflight_table::text::csv_cell;
 use serde_json::{Map, Value};
 
-/// Rows with the names of their columns.
+/// Rows, and the names of their columns.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Rows {
     pub(crate) names: Vec<String>,
@@ -13,12 +13,12 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// No rows yet.
+    /// Creates a table without rows.
     pub(crate) fn new(names: &[&str]) -> Rows {
         Rows { names: names.iter().map(|name| (*name).to_owned()).collect(), rows: Vec::new() }
     }
 
-    /// Records with a table of measures.
+    /// The rows for records with a table of measures.
     pub(crate) fn of<'a, R: Field + 'a>(
         measures: &'static [Measure],
         records: impl IntoIterator<Item = &'a R>,
@@ -27,18 +27,18 @@ impl Rows {
         Rows { names, rows: records.into_iter().map(values).collect() }
     }
 
-    /// The names of the columns that records with this table have.
+    /// Names of the columns for records with this table.
     pub(crate) fn names_of(measures: &'static [Measure]) -> Vec<String> {
         Rows::of::<u64>(measures, []).names
     }
 
-    /// One more row.
+    /// Adds a row.
     pub(crate) fn row(&mut self, values: impl IntoIterator<Item = Value>) {
         self.rows.push(values.into_iter().collect());
     }
 
-    /// A record as serialised, behind what else its row says; the first one names the columns.
-    /// Fields with several values in them are left out.
+    /// Adds a serialised record after the values `before`; the first record defines the columns.
+    /// Fields with several values are left out.
     pub(crate) fn record(&mut self, before: &[(&str, Value)], record: Value) {
         let Value::Object(fields) = record else { return };
         let plain = fields.into_iter().filter(|(_, value)| !value.is_array() && !value.is_object());
@@ -52,7 +52,7 @@ impl Rows {
         self.rows.push(values);
     }
 
-    /// Other rows below, with these columns in front.
+    /// Appends other rows, with the values `before` in front of each.
     pub(crate) fn extend(&mut self, before: &[(&str, Value)], others: Rows) {
         if self.names.is_empty() {
             self.names = before.iter().map(|(name, _)| (*name).to_owned()).collect();
@@ -64,7 +64,7 @@ impl Rows {
         self.rows.extend(others.rows.into_iter().map(row));
     }
 
-    /// As CSV (RFC 4180): the names, then a line per row. What is not known is empty.
+    /// The rows as CSV (RFC 4180): the names, then one line per row. Unknown values are empty.
     pub(crate) fn to_csv(&self, keep: &[usize]) -> String {
         let line = |cells: Vec<String>| cells.join(",") + "\n";
         let names =
@@ -73,10 +73,10 @@ impl Rows {
         std::iter::once(names).chain(self.rows.iter().map(row)).collect()
     }
 
-    /// As JSON: a list of objects.
+    /// The rows as JSON: a list of objects.
     ///
     /// # Errors
-    /// One line; never with values of ours.
+    /// A one-line message; never for our own values.
     pub(crate) fn to_json(&self) -> Result<String, Error> {
         let object = |row: &Vec<Value>| {
             let fields = self.names.iter().cloned().zip(row.iter().cloned());
@@ -87,10 +87,10 @@ impl Rows {
     }
 }
 
-/// JSON as `serde_json::to_string_pretty` made it, with a line break at its end.
+/// The output of `serde_json::to_string_pretty`, with a line break at its end.
 ///
 /// # Errors
-/// One line; never with values of ours.
+/// A one-line message; never for our own values.
 pub(crate) fn pretty(text: serde_json::Result<String>) -> Result<String, Error> {
     text.map(|text| text + "\n").map_err(|error| Error::new(error.to_string()))
 }
@@ -114,7 +114,8 @@ fn csv(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => csv_cell(text).into_owned(),
-        // As every CSV of ours writes numbers: without a point where there is nothing behind it.
+        // Numbers are written as in all our CSV files: without a decimal point if there are no
+        // decimals.
         Value::Number(number) if number.is_f64() => {
             number.as_f64().map_or_else(String::new, |number| number.to_string())
         }

@@ -1,20 +1,20 @@
-//! What commands that run trials share: threads and the command line that was typed.
+//! Shared by commands that run trials: threads, and the command line that was typed.
 
 pub(crate) use firstflight_lab::request::command_line as quoted;
 use firstflight_lab::{Error, size};
 
-/// Reads `--threads`.
+/// Parses `--threads`.
 ///
 /// # Errors
-/// One line.
+/// A one-line message.
 pub(crate) fn threads(text: &str) -> Result<u16, String> {
     size::count(text, 1..=1024, "").map(|count| count as u16)
 }
 
-/// Runs on a pool of its own if a size was asked for, else on the process-wide one.
+/// Runs on a separate thread pool if a size is given, otherwise on the process-wide pool.
 ///
 /// # Errors
-/// Those of the work, or one line if there are no threads to be had.
+/// The errors of the work, or a one-line message if threads cannot be started.
 pub(crate) fn on_threads<T: Send>(
     threads: Option<u16>,
     work: impl FnOnce() -> Result<T, Error> + Send,
@@ -27,8 +27,8 @@ pub(crate) fn on_threads<T: Send>(
     pool.install(work)
 }
 
-/// The command that was typed, quoted where a shell needs it.
+/// The command as typed, quoted for a shell where needed.
 pub(crate) fn command_line() -> String {
-    // A file may have a name that is no text.
+    // A file name need not be valid text.
     quoted(std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()))
 }

@@ -1,10 +1,10 @@
-//! Files that hold a secret.
+//! Files that contain a secret.
 
 use crate::terminal::{CAUTION, whisper};
 use std::path::Path;
 
-/// Warns about a file with a key that people other than its owner can read; `group` if it matters
-/// that its group can, too. `gives` is what the key gives away.
+/// Warns if a file with a key can be read by anyone other than its owner; with `group`, its group
+/// counts, too. `gives` describes what the key reveals.
 pub(crate) fn warn_if_shared(file: &Path, group: bool, gives: &str) {
     if let Some(mode) = shared(file, group) {
         whisper(&format!(
@@ -15,7 +15,7 @@ pub(crate) fn warn_if_shared(file: &Path, group: bool, gives: &str) {
     }
 }
 
-/// The mode of a file that is shared.
+/// The mode of the file, if others can read it.
 #[cfg(unix)]
 fn shared(file: &Path, group: bool) -> Option<u32> {
     use std::os::unix::fs::PermissionsExt;

@@ -127,7 +127,7 @@ mod with_quic {
     async fn serve(options: &Options) -> Result<Done, Error> {
         let meter = Meter::default();
         let trial = trial(options)?;
-        // Everything is opened before anything is served.
+        // Every listener is opened before any request is served.
         let servers = options
             .listen
             .iter()
@@ -187,7 +187,7 @@ mod with_quic {
         Ok(if cut == 0 && !lost { Done::Well } else { Done::Short })
     }
 
-    /// Tries rows again that wait, and tells at once what has changed about them.
+    /// Retries rows that wait to be written, updates their metrics, and reports changes at once.
     async fn look_after_rows(trial: Trial, file: PathBuf, meter: Meter) {
         let mut news = News::default();
         loop {
@@ -200,13 +200,13 @@ mod with_quic {
         }
     }
 
-    /// Waits until told so many times.
+    /// Waits for this many signals.
     async fn times(told: &mut watch::Receiver<u32>, times: u32) {
         let _ = told.wait_for(|count| *count >= times).await;
     }
 
-    /// Counts signals: the first one lets responses in progress end, the second cuts them off, and a
-    /// third ends the program without rows of what is open.
+    /// Counts signals. The first lets responses in progress finish, the second cuts them off, and a
+    /// third ends the program without rows for open connections.
     fn signals() -> watch::Receiver<u32> {
         let (count, told) = watch::channel(0);
         let words = "shutting down, waiting for responses in progress";
@@ -232,7 +232,7 @@ mod with_quic {
         }
     }
 
-    /// The trial that is asked for.
+    /// The requested trial.
     fn trial(options: &Options) -> Result<Option<Trial>, Error> {
         let (Some(shares), Some(file)) = (&options.trial, &options.rows) else {
             let alone = options.drawing.first_given();
@@ -276,7 +276,7 @@ mod with_quic {
     ) -> Result<(Server, String), Error> {
         // An address has no `=`; an arm may have several.
         let (address, arm) = listen.split_once('=').unwrap_or((listen, &options.arm));
-        // The lab's refusal suggests a name; the stack then refuses what it cannot run.
+        // The lab's error suggests a name; the stack then refuses arms that it cannot run.
         firstflight_lab::parse_arms(arm)?;
         let plan = Plan {
             initial_window: Some(options.iw),
@@ -307,7 +307,8 @@ mod with_quic {
         Ok((server, arm))
     }
 
-    /// What a listener remembers: each learns for itself, since addresses are part of a path.
+    /// The saved path parameters of a listener. Each listener has its own, because addresses are
+    /// part of a path.
     fn memory(options: &Options, seconds: u64, plan: &Plan) -> Result<Memory, Error> {
         if !is_resumable(plan.arm) || unsaved(plan.arm) != plan.arm {
             return Err(Error::new(format!(

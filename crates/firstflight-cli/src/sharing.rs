@@ -1,4 +1,4 @@
-//! The table of several flows at a time.
+//! The table for several flows at a time.
 
 use crate::output::{Output, names, wants_json};
 use crate::results::{lay_out, legend, sheet, shown, trials_in_words};
@@ -26,7 +26,8 @@ impl Output for Sharing {
         vec![sheet(&title(self), &self.table())]
     }
 
-    /// A row per flow; `trial_arm` is the arm of its trial, which cross traffic has another one of.
+    /// One row per flow. `trial_arm` is the arm of the trial, from which the arm of cross traffic
+    /// differs.
     fn rows(&self) -> Rows {
         let mut all = Rows::new(&["trial_arm"]);
         all.names.extend(Rows::names_of(SharedFlowRow::MEASURES));
@@ -42,17 +43,17 @@ impl Output for Sharing {
     }
 }
 
-/// Several flows with what their trials have left in a file: trials of many flows have lists of
+/// Several flows, with the rows of their trials in a file: trials of many flows have lists of
 /// megabytes, which only the JSON shows.
 pub(crate) struct Spooled {
     pub(crate) sharing: Sharing,
     spool: Option<Spool>,
 }
 
-/// Rows of trials as JSON in a file without a name, in the order in which they came.
+/// Rows of trials as JSON in an unnamed file, in order of arrival.
 struct Spool {
     file: File,
-    /// Place and length of each row, by arm and repeat.
+    /// Offset and length of each row, by arm and repeat.
     places: HashMap<(usize, u32), (u64, usize)>,
     end: u64,
 }
@@ -76,11 +77,11 @@ impl Spool {
     }
 }
 
-/// Runs it; `run` is called with what is to be done with each trial's row. JSON is kept where it will
-/// be asked for.
+/// Calls `run` with a function that processes each trial's row. JSON is stored only if it will be
+/// requested.
 ///
 /// # Errors
-/// Those of the run, and one line if the file of rows finds no room.
+/// The errors of the run, and a one-line message if the file of rows cannot be written.
 pub(crate) fn spooled(
     json: Option<&PathBuf>,
     run: impl FnOnce(&Each<'_>) -> Result<Sharing, Error>,
@@ -106,7 +107,7 @@ pub(crate) fn spooled(
     Ok(Spooled { sharing, spool })
 }
 
-/// Takes a trial's row, by arm and repeat.
+/// Takes the row of a trial, by arm and repeat.
 pub(crate) type Each<'a> = dyn Fn(usize, u32, &mut SharingRow) -> Result<(), Error> + Sync + 'a;
 
 impl Output for Spooled {
@@ -163,7 +164,7 @@ fn title(sharing: &Sharing) -> String {
     one_line(&title).into_owned()
 }
 
-/// The table with what it is about.
+/// The table with its heading.
 pub(crate) fn as_text(sharing: &Sharing) -> String {
     let SharingPlan { plan, flows, cross, apart, app_name, .. } = &sharing.plan;
     let row = plan.resolved();
@@ -182,7 +183,7 @@ pub(crate) fn as_text(sharing: &Sharing) -> String {
         1 => String::new(),
         _ => format!(", started {} ms apart", apart.0 as f64 / 1e6),
     };
-    // QUIC has one.
+    // QUIC has only one kind of loss detection.
     let detection = match row.transport {
         "tcp" => format!("TCP, loss detection {}, ", row.detection),
         _ => String::new(),

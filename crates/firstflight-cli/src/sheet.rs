@@ -1,4 +1,4 @@
-//! A table of an answer: built once, and shown on a terminal ([`crate::fit`]), in Markdown and in
+//! A table of a result: built once, and shown on a terminal ([`crate::fit`]), in Markdown and in
 //! LaTeX ([`crate::markup`]).
 
 use crate::terminal::RULES;
@@ -6,14 +6,14 @@ use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Tab
 use firstflight_table::text::{cell, one_line};
 use std::borrow::Cow;
 
-/// How the cells of a column stand.
+/// Alignment of a column's cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     /// Left: names.
     Left,
     /// Right: numbers.
     Right,
-    /// Left, and broken at words where the table is wider than its room.
+    /// Left; wrapped at words if the table is too wide.
     Prose,
 }
 
@@ -21,11 +21,11 @@ pub(crate) enum Side {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Field {
     pub(crate) text: String,
-    /// The best of its column, or the number that decides.
+    /// The best of its column, or the decisive value.
     pub(crate) bold: bool,
     /// Not distinguishable from the best of its column.
     pub(crate) near: bool,
-    /// What a terminal with colours adds; never the only sign of anything.
+    /// Additional colour on a terminal; never the only mark.
     pub(crate) colour: Option<Color>,
 }
 
@@ -36,17 +36,17 @@ impl<T: Into<String>> From<T> for Field {
 }
 
 impl Field {
-    /// The same in bold letters, if `bold`.
+    /// Makes the cell bold, if `bold`.
     pub(crate) fn bold(self, bold: bool) -> Field {
         Field { bold, ..self }
     }
 
-    /// The same with the sign for what cannot be told from the best, if `near`.
+    /// Marks the cell as indistinguishable from the best, if `near`.
     pub(crate) fn near(self, near: bool) -> Field {
         Field { near, ..self }
     }
 
-    /// The text with that sign, for formats that have bold letters for the best.
+    /// The text with that mark, for formats that show the best in bold.
     pub(crate) fn signed(&self) -> Cow<'_, str> {
         if self.near {
             Cow::Owned(format!("{} {NEAR}", self.text))
@@ -56,33 +56,32 @@ impl Field {
     }
 }
 
-/// The sign for what cannot be told from the best.
+/// Mark for a value that is indistinguishable from the best.
 const NEAR: char = '≈';
 
-/// A column: its header, with a line break where it may have two lines, and how it stands.
+/// A column: its alignment, and its header with an optional line break.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Column {
     header: String,
     side: Side,
 }
 
-/// A table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Sheet {
-    /// What it shows, above it in Markdown and LaTeX; may be empty.
+    /// Title, shown above the table in Markdown and LaTeX; may be empty.
     pub(crate) title: String,
     columns: Vec<Column>,
     rows: Vec<Vec<Field>>,
-    /// Beginnings of the names of columns that go first where not all fit, in order.
+    /// Name prefixes of the columns that are dropped first if not all fit, in order.
     pub(crate) first_to_go: &'static [&'static str],
-    /// The same of columns that a table for people has only where they are asked for.
+    /// Name prefixes of the columns that people see only on request.
     pub(crate) on_request: &'static [&'static str],
-    /// A terminal shows `*` at cells in bold letters, and keeps a place for it at the others.
+    /// On a terminal, bold cells are followed by `*`, and other cells keep a space for it.
     marked: bool,
 }
 
 impl Sheet {
-    /// A table without rows; headers with how their columns stand.
+    /// Creates a table without rows; each header comes with its alignment.
     pub(crate) fn new<H: Into<String>>(
         title: impl Into<String>,
         columns: impl IntoIterator<Item = (H, Side)>,
@@ -101,33 +100,33 @@ impl Sheet {
         }
     }
 
-    /// A name on the left, numbers on the right of it.
+    /// Creates a table with `left` columns of names, followed by columns of numbers.
     pub(crate) fn of_numbers(title: impl Into<String>, headers: &[&str], left: usize) -> Sheet {
         let side = |index| if index < left { Side::Left } else { Side::Right };
         Sheet::new(title, headers.iter().enumerate().map(|(index, header)| (*header, side(index))))
     }
 
-    /// Which columns go first where not all fit.
+    /// Sets the columns that are dropped first if not all fit.
     pub(crate) fn dropping(self, first_to_go: &'static [&'static str]) -> Sheet {
         Sheet { first_to_go, ..self }
     }
 
-    /// Which columns people see only if they ask for them.
+    /// Sets the columns that people see only on request.
     pub(crate) fn holding_back(self, on_request: &'static [&'static str]) -> Sheet {
         Sheet { on_request, ..self }
     }
 
-    /// The same under another title.
+    /// Sets the title.
     pub(crate) fn titled(self, title: &str) -> Sheet {
         Sheet { title: one_line(title).into_owned(), ..self }
     }
 
-    /// Shows which cells are best without bold letters, too.
+    /// Marks the best cells with a sign as well as in bold.
     pub(crate) fn marked(self) -> Sheet {
         Sheet { marked: true, ..self }
     }
 
-    /// One more row.
+    /// Adds a row.
     pub(crate) fn row<F: Into<Field>>(&mut self, cells: impl IntoIterator<Item = F>) {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
@@ -136,7 +135,7 @@ impl Sheet {
         &self.rows
     }
 
-    /// Headers on one line.
+    /// Headers, each on one line.
     pub(crate) fn headers(&self) -> Vec<String> {
         let one = |column: &Column| column.header.split_whitespace().collect::<Vec<_>>().join(" ");
         self.columns.iter().map(one).collect()
@@ -147,7 +146,7 @@ impl Sheet {
         self.columns.iter().map(|column| column.header.as_str())
     }
 
-    /// What `--columns` calls them: headers in small letters.
+    /// Column names for `--columns`: headers in lower case.
     pub(crate) fn names(&self) -> Vec<String> {
         self.headers().iter().map(|header| header.to_lowercase()).collect()
     }
@@ -172,8 +171,8 @@ impl Sheet {
         text
     }
 
-    /// Lines of these columns on a terminal; `broken` says how a column's header and text are
-    /// broken over lines.
+    /// The grid of these columns for a terminal; `broken` wraps the header and the text of a
+    /// column.
     pub(crate) fn grid(
         &self,
         columns: &[usize],

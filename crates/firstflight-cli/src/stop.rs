@@ -1,10 +1,10 @@
-//! One policy of signals for every command.
+//! Handling of signals, the same for every command.
 //!
-//! SIGINT, SIGTERM, SIGHUP and SIGQUIT are one request to end. A command that has called
-//! [`graceful`] ends with what it has so far on the first one, says so, and ends at once on the second.
-//! Any other command ends at once on the first; so does whatever is written beside its final name. A
-//! SIGHUP or SIGQUIT that was ignored when the command began, as `nohup` ignores SIGHUP, stays ignored.
-//! SIGXFSZ ends nothing: a write beyond the limit fails instead.
+//! SIGINT, SIGTERM, SIGHUP and SIGQUIT are all requests to end. After [`graceful`] was called, the
+//! first one makes the command end with its results so far and print a message, and the second one
+//! ends it at once. Any other command ends at the first one and discards its incomplete output
+//! files. A SIGHUP or SIGQUIT that was ignored when the command started, as `nohup` ignores SIGHUP,
+//! stays ignored. SIGXFSZ ends nothing: a write beyond the limit fails instead.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -14,16 +14,16 @@ static STOP: AtomicBool = AtomicBool::new(false);
 static COUNT: AtomicU32 = AtomicU32::new(0);
 static POLICY: Mutex<Option<Policy>> = Mutex::new(None);
 static CAME: Condvar = Condvar::new();
-/// True while a thread writes the words of the policy.
+/// True while a thread prints the policy's message.
 static SPEAKING: AtomicBool = AtomicBool::new(false);
 
 type Then = Box<dyn Fn(u32) + Send>;
 
-/// Effect of each signal.
+/// Effect of the signals.
 struct Policy {
-    /// What the first one says; empty for nothing.
+    /// Message of the first signal; empty for none.
     words: &'static str,
-    /// The signal after so many ends the command at once.
+    /// Number of signals that do not end the command; the next one ends it at once.
     patience: u32,
     then: Option<Then>,
 }
@@ -32,7 +32,7 @@ fn policy() -> MutexGuard<'static, Option<Policy>> {
     POLICY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A request to end.
+/// A handle to the request to end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stop(());
 
@@ -43,14 +43,14 @@ impl Stop {
         &STOP
     }
 
-    /// Whether a signal came.
+    /// Whether a signal has arrived.
     #[cfg(target_os = "linux")]
     #[expect(clippy::unused_self, reason = "its holder listens to signals")]
     pub(crate) fn came(self) -> bool {
         STOP.load(Ordering::Relaxed)
     }
 
-    /// Until a signal comes, or for so long. Whether one came.
+    /// Waits until a signal arrives, at most for `most`. Returns whether one arrived.
     #[cfg(target_os = "linux")]
     pub(crate) fn wait(self, most: Duration) -> bool {
         let guard = policy();
@@ -60,20 +60,20 @@ impl Stop {
     }
 }
 
-/// From now on the first signal asks this command to end with what it has, and says `words`: what
-/// happens now, such as `stopping after this trial`.
+/// From now on, the first signal asks this command to end with its results so far, and prints
+/// `words`, which describe what happens now, such as `stopping after this trial`.
 pub(crate) fn graceful(words: &'static str) -> Stop {
     graceful_with(words, 1, None)
 }
 
-/// The same, where so many signals are not yet the last word; `then` is called with the number of each
-/// of them.
+/// Like [`graceful`], but `patience` signals do not end the command; `then` is called with the
+/// number of each of them.
 pub(crate) fn graceful_with(words: &'static str, patience: u32, then: Option<Then>) -> Stop {
     *policy() = Some(Policy { words, patience, then });
     Stop(())
 }
 
-/// From now on no signal ends this command.
+/// From now on, no signal ends this command.
 #[cfg(all(target_os = "linux", feature = "bpf"))]
 pub(crate) fn never() {
     graceful_with("", u32::MAX, None);
@@ -84,7 +84,7 @@ pub(crate) fn asked() -> bool {
     STOP.load(Ordering::Relaxed)
 }
 
-/// Counts a signal, and does what it asks for.
+/// Counts a signal and carries out the policy.
 fn obey(end: impl FnOnce()) {
     let count = COUNT.fetch_add(1, Ordering::Relaxed) + 1;
     let guard = policy();
@@ -95,7 +95,7 @@ fn obey(end: impl FnOnce()) {
     STOP.store(true, Ordering::Relaxed);
     if count == 1 && !policy.words.is_empty() {
         let words = policy.words;
-        // A full pipe behind standard error may block; the next signal must not wait for it.
+        // Standard error may be a full pipe and block; the next signal must not wait for it.
         SPEAKING.store(true, Ordering::Relaxed);
         let speaker = std::thread::Builder::new().spawn(move || {
             crate::terminal::whisper(&format!("{words}; press Ctrl-C again to stop now"));
@@ -114,16 +114,16 @@ fn obey(end: impl FnOnce()) {
     CAME.notify_all();
 }
 
-/// Waits until the words of the first signal are written, at most a second: a command that ends at
-/// once would cut them off, and a pipe that nobody reads may take them never.
+/// Waits, at most a second, until the message of the first signal is written. A command that ended
+/// at once would cut it off, and a pipe that nobody reads may never accept it.
 pub(crate) fn finish() {
     let most = Duration::from_secs(1);
     let waited = CAME.wait_timeout_while(policy(), most, |_| SPEAKING.load(Ordering::Relaxed));
     drop(waited);
 }
 
-/// Waits for signals from now on. To be called before other threads start: none of them is
-/// interrupted by one.
+/// Handles signals from now on. Must be called before other threads start, so that signals
+/// interrupt none of them.
 #[cfg(unix)]
 pub(crate) fn listen() {
     use nix::sys::signal::{SigSet, Signal, raise};
@@ -143,7 +143,7 @@ pub(crate) fn listen() {
     let end = move |signal: Signal| {
         firstflight_table::whole::discard_all();
         let _ = ours.thread_unblock();
-        // As if nobody had waited for it; one that is ignored ends the command all the same.
+        // Restores the signal's default effect; an ignored signal ends the command all the same.
         let _ = raise(signal);
         std::process::exit(128 + signal as i32);
     };
@@ -157,14 +157,14 @@ pub(crate) fn listen() {
     }
 }
 
-/// Signals have their usual effect.
+/// Signals keep their default effect.
 #[cfg(not(unix))]
 pub(crate) fn listen() {}
 
 #[cfg(target_os = "linux")]
 use firstflight_linux::supervise::is_ignored;
 
-/// Elsewhere nobody says what was ignored: SIGHUP and SIGQUIT keep what they had.
+/// Other systems do not tell which signals were ignored, so SIGHUP and SIGQUIT keep their effect.
 #[cfg(all(unix, not(target_os = "linux")))]
 fn is_ignored(_: i32) -> bool {
     true

@@ -1,4 +1,4 @@
-//! What people read: styles, rules, width and lines of a terminal.
+//! Text for people: styles, rules, width and line breaks of a terminal.
 
 use comfy_table::{LineStyle, Table as Grid, TableStyle};
 use firstflight_lab::Error;
@@ -6,8 +6,8 @@ use firstflight_table::text::{STYLE, shown};
 use std::fmt;
 use std::io::{ErrorKind, Write};
 
-/// A style in a text: `{TITLE}` begins it, `{TITLE:#}` ends it. It becomes an escape sequence on its
-/// way to a terminal; nobody else's text can have one.
+/// A style in a text: `{TITLE}` starts it and `{TITLE:#}` ends it. It becomes an escape sequence
+/// only on output to a terminal; foreign text cannot contain one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Style(&'static str);
 
@@ -20,27 +20,27 @@ impl fmt::Display for Style {
 
 /// Headline.
 pub(crate) const TITLE: Style = Style("1");
-/// Something to be careful about.
+/// Warnings.
 pub(crate) const CAUTION: Style = Style("33");
 /// Secondary text.
 pub(crate) const QUIET: Style = Style("2");
 
-/// A grid, whose escape sequences are ours: cells have none.
+/// Draws a grid, whose escape sequences are ours; cells contain none.
 pub(crate) fn drawn(grid: &Grid) -> String {
     grid.to_string().replace('\u{1b}', &STYLE.to_string())
 }
 
-/// A rule above, under the header and below; rows stand close.
+/// A rule above the table, one below the header, and one below the table; no lines between rows.
 pub(crate) const RULES: TableStyle = TableStyle::new()
     .top_border(LineStyle::none().fill('─').junction('─'))
     .header_separator(LineStyle::none().fill('─').junction('─'))
     .bottom_border(LineStyle::none().fill('─').junction('─'));
 
-/// Prints to standard output, as everything that goes there does: what would steer a terminal is
-/// shown instead. A reader that has seen enough (`| head`) is no failure.
+/// Prints to standard output. As in all output, control characters are made visible. A reader that
+/// closes the pipe early (`| head`) is not an error.
 ///
 /// # Errors
-/// One line if the output cannot take the text, such as a full disk.
+/// A one-line message if the output cannot be written, for example because the disk is full.
 pub(crate) fn say(text: &str) -> Result<(), Error> {
     let text = shown(text);
     let mut out = anstream::stdout().lock();
@@ -52,22 +52,22 @@ pub(crate) fn say(text: &str) -> Result<(), Error> {
     }
 }
 
-/// The width that text has to fit, in columns: what `COLUMNS` says, else that of the terminal.
-/// `None` where standard output is neither: a pipe or a file takes lines of any length, and cutting
-/// them would only lose what `grep` looks for.
+/// The available width in columns: `COLUMNS` if it is set, otherwise the width of the terminal.
+/// `None` if standard output is a pipe or a file and `COLUMNS` is not set: lines may then have any
+/// length, and shortened lines would only hide text from `grep`.
 pub(crate) fn width() -> Option<usize> {
     let told = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
     let width = told.or_else(|| Grid::new().width().map(usize::from));
     width.filter(|width| *width >= LEAST_WIDTH)
 }
 
-/// Nothing can be laid out in less.
+/// Minimum width of the layout.
 const LEAST_WIDTH: usize = 20;
 
-/// Breaks text at spaces so that its lines fit `width` with `indent` spaces before all but the
-/// first, which begins behind as much. A word that is longer stands alone on its line.
+/// Wraps text at spaces to `width`, with `indent` spaces before all lines but the first, which is
+/// assumed to start at the same column. A longer word has a line of its own.
 ///
-/// The text is one line: a line break that a name in it has is shown.
+/// The text is a single line; a line break within a name is made visible.
 pub(crate) fn wrap(text: &str, indent: usize, width: Option<usize>) -> String {
     let text = &text.replace('\n', "\\n");
     let Some(room) = width.map(|width| width.saturating_sub(indent).max(LEAST_WIDTH)) else {
@@ -91,13 +91,12 @@ pub(crate) fn wrap(text: &str, indent: usize, width: Option<usize>) -> String {
     out
 }
 
-/// Prints a line to standard error, if anybody listens there. A line break that a name in it has is
-/// shown.
+/// Prints a line to standard error, if it is open. A line break within a name is made visible.
 pub(crate) fn whisper(line: &str) {
     let _ = writeln!(anstream::stderr(), "{}", shown(&line.replace('\n', "\\n")));
 }
 
-/// Prints a note below an answer to standard error, as wide as the answer.
+/// Prints a note below a result to standard error, with the same width as the result.
 pub(crate) fn note(text: &str) {
     let text = wrap(&format!("note: {text}"), 0, width());
     let text = text.strip_prefix("note:").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Where traces go: the file's extension decides what they look like.
+//! Output files of traces; the file's extension determines the format.
 
 use crate::files::{check_file, check_folder_of_ours, make_folder, tame, write_whole};
 use firstflight_lab::{Error, Plan};
@@ -7,24 +7,24 @@ use firstflight_log::trace::{Log, csv};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// What a file of traces looks like.
+/// Format of a file of traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     /// A table as text.
     Csv,
     /// A table in columns.
     Parquet,
-    /// qlog, everything in one document.
+    /// qlog as a single document.
     Qlog,
-    /// qlog, a sequence of records.
+    /// qlog as a sequence of records.
     Sqlog,
 }
 
 impl Format {
-    /// By the file's extension.
+    /// The format for the file's extension.
     ///
     /// # Errors
-    /// If it is none of ours, or this build cannot write it.
+    /// If the extension is unknown, or this build cannot write the format.
     pub(crate) fn of(option: &str, file: &Path) -> Result<Format, Error> {
         let extension = file.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
         match extension.as_str() {
@@ -44,10 +44,10 @@ impl Format {
     }
 }
 
-/// Writes traces into one file of this kind; of a sequence of records only the first.
+/// Writes traces to one file in this format; a sequence of records takes only the first trace.
 ///
 /// # Errors
-/// One line with the file's name.
+/// A one-line message with the file's name.
 pub(crate) fn write_traces(file: &Path, format: Format, traces: &[&Log]) -> Result<(), Error> {
     match format {
         Format::Csv => write_whole(file, |out| csv::write(traces, out)),
@@ -75,29 +75,29 @@ fn write_parquet(file: &Path, _traces: &[&Log]) -> Result<(), Error> {
     Format::of("--trace", file).map(|_| ())
 }
 
-/// What `--trace` asks for.
+/// Destination given by `--trace`.
 #[derive(Debug)]
 enum Wanted {
-    /// A CSV of each arm in this folder.
+    /// One CSV file per arm in this folder.
     Folder(PathBuf),
-    /// Everything in one file.
+    /// All traces in one file.
     File(PathBuf, Format),
 }
 
-/// Where the traces of a comparison go.
+/// Destination of a comparison's traces.
 pub(crate) struct Outputs<'a> {
     plan: &'a Plan,
     trace: Option<Wanted>,
     qlog: Option<&'a Path>,
-    /// For one file: it is written in order, when all are there.
+    /// Traces for a single file, which is written in order once all are there.
     kept: Mutex<Vec<(usize, Log)>>,
 }
 
 impl<'a> Outputs<'a> {
-    /// Everything has a place to go, before anything runs.
+    /// Checks before the run that every output can be written.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message.
     pub(crate) fn check(
         trace: Option<&Path>,
         qlog: Option<&'a Path>,
@@ -131,7 +131,7 @@ impl<'a> Outputs<'a> {
         Ok(Outputs { plan, trace, qlog, kept: Mutex::default() })
     }
 
-    /// Anything is asked for.
+    /// Whether any output is requested.
     pub(crate) fn any(&self) -> bool {
         self.trace.is_some() || self.qlog.is_some()
     }
@@ -139,7 +139,7 @@ impl<'a> Outputs<'a> {
     /// Takes the log of an arm's first trial.
     ///
     /// # Errors
-    /// One line with the name of the file that cannot be written.
+    /// A one-line message with the name of the file that cannot be written.
     pub(crate) fn take(&self, arm: usize, trace: Log) -> Result<(), Error> {
         let seed = self.plan.seed;
         let label = tame(&self.plan.arms[arm].label);
@@ -170,7 +170,7 @@ impl<'a> Outputs<'a> {
         }
     }
 
-    /// The path in a file's name.
+    /// The path as part of a file name.
     fn path(&self) -> String {
         const LONGEST: usize = 60;
         let path = &self.plan.scenario.path;
@@ -178,10 +178,10 @@ impl<'a> Outputs<'a> {
         tame(&name).chars().take(LONGEST).collect()
     }
 
-    /// Writes what waits for the last trial.
+    /// Writes the traces that had to wait for the last trial.
     ///
     /// # Errors
-    /// One line with the name of the file that cannot be written.
+    /// A one-line message with the name of the file that cannot be written.
     pub(crate) fn finish(&self) -> Result<(), Error> {
         let Some(Wanted::File(file, format)) = &self.trace else { return Ok(()) };
         let mut kept =

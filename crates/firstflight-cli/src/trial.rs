@@ -1,4 +1,4 @@
-//! `firstflight trial`: arms by chance on live connections, and what came of it.
+//! `firstflight trial`: assigns arms at random to live connections, and analyses the results.
 
 #[cfg(all(target_os = "linux", feature = "bpf"))]
 mod folder;

@@ -1,4 +1,5 @@
-//! `firstflight ui`: the playground, a page with the simulator inside, on the loopback address.
+//! `firstflight ui`: the playground, a page with a built-in simulator, served on the loopback
+//! address.
 
 mod server;
 
@@ -59,7 +60,7 @@ fn write(all: &[Handed], folder: &Path) -> Result<Done, Error> {
     check_folder_of_ours(folder)?;
     make_folder(folder)?;
     for file in all {
-        // Any web server hands out what it finds.
+        // Files are written unpacked, because any web server may serve them.
         let bytes = engine::unpacked(&file.bytes).map_err(|error| failed(folder, &error))?;
         write_bytes(&folder.join(file.name), &bytes)?;
     }
@@ -67,7 +68,8 @@ fn write(all: &[Handed], folder: &Path) -> Result<Done, Error> {
     Ok(Done::Well)
 }
 
-/// The engine: the one asked for, the one built in, or the one that `make web` left beside.
+/// The engine: the requested one, the built-in one, or the one that `make web` wrote next to the
+/// program.
 fn engine(options: &Options) -> Result<Cow<'static, [u8]>, Error> {
     let Some(file) = &options.engine else {
         return engine::packed().ok_or_else(|| {
@@ -85,7 +87,7 @@ fn engine(options: &Options) -> Result<Cow<'static, [u8]>, Error> {
     Err(Error::new(format!("--engine {}: is no module of WebAssembly", file.display())))
 }
 
-/// Shows the page to the user; false if there is nothing to show it in.
+/// Opens the page in the user's browser; false if that is impossible.
 fn open(address: &str) -> bool {
     let (program, before): (&str, &[&str]) = if cfg!(target_os = "macos") {
         ("open", &[])
@@ -98,7 +100,7 @@ fn open(address: &str) -> bool {
     command.args(before).arg(address);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let Ok(mut child) = command.spawn() else { return false };
-    // Some of these wait for the browser to end: each is waited for.
+    // Some of these commands run as long as the browser, so a thread waits for each.
     thread::spawn(move || child.wait());
     true
 }

@@ -1,4 +1,4 @@
-//! `firstflight vectors`: what algorithms answer, event by event, for tests in other languages.
+//! `firstflight vectors`: the outputs of algorithms, event by event, for tests in other languages.
 
 use crate::done::Done;
 use crate::files::{check_outputs, to_stdout, write_bytes};

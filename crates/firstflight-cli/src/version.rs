@@ -1,4 +1,4 @@
-//! `--version`: what this program was built from.
+//! `--version`: the build's version and features.
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ const FEATURES: [(&str, bool); 6] = [
     ("parquet", cfg!(feature = "parquet")),
 ];
 
-/// Version, commit, features and target, a line each.
+/// Version, commit, features and target, one line each.
 pub(crate) static LONG: LazyLock<String> = LazyLock::new(|| {
     let with = |wanted: bool| {
         let names = FEATURES.iter().filter(|(_, has)| *has == wanted).map(|(name, _)| *name);

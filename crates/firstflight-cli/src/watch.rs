@@ -1,4 +1,4 @@
-//! `firstflight watch`: live TCP connections, fed to every startup.
+//! `firstflight watch`: replays live TCP connections with every startup.
 
 #[cfg(feature = "bpf")]
 mod answer;

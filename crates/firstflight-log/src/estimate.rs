@@ -1,10 +1,10 @@
-//! What a sender knows of its path from its own samples: smoothed and smallest round trip, and
-//! whether it has something to send.
+//! Estimates that a sender makes of its path from its own samples: smoothed RTT, minimum RTT, and
+//! whether the application has data to send.
 
 use firstflight::{Nanos, Time};
 
-/// RTT estimator after RFC 6298 and RFC 9002 section 5, without their corrections for ack delay: a
-/// trace shows when the ACK came, and controllers are driven by that.
+/// RTT estimator after RFC 6298 and RFC 9002 section 5, without the ACK delay corrections: a trace
+/// shows when the ACK arrived, and controllers run on those times.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rtt {
     srtt: Option<u64>,
@@ -12,25 +12,26 @@ pub struct Rtt {
 }
 
 impl Rtt {
-    /// A sample.
+    /// Adds a sample.
     pub fn add(&mut self, sample: Nanos) {
         self.srtt = Some(self.srtt.map_or(sample.0, |srtt| srtt - srtt / 8 + sample.0 / 8));
         self.min = Some(self.min.map_or(sample.0, |min| min.min(sample.0)));
     }
 
-    /// Smoothed.
+    /// Smoothed RTT.
     pub fn srtt(&self) -> Option<Nanos> {
         self.srtt.map(Nanos)
     }
 
-    /// Smallest.
+    /// Minimum RTT.
     pub fn min(&self) -> Option<Nanos> {
         self.min.map(Nanos)
     }
 }
 
-/// Tells a sender without data from one without window, by how much is in flight: less than half of
-/// what was in flight within the last two round trips, and no loss that would have cut the window.
+/// Distinguishes a sender without data from a sender without window by its bytes in flight: less
+/// than half of the maximum within the last two round trips, and no recent loss that would have cut
+/// the window.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Demand {
     since: Option<Time>,
@@ -40,7 +41,7 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// So much is in flight.
+    /// Records the number of bytes in flight.
     pub fn see(&mut self, now: Time, inflight: u64, srtt: Option<Nanos>) {
         let round = srtt.unwrap_or(Nanos::from_millis(100));
         if now.since(*self.since.get_or_insert(now)) >= round {
@@ -49,12 +50,12 @@ impl Demand {
         self.now = self.now.max(inflight);
     }
 
-    /// Something was lost.
+    /// Records a loss.
     pub fn lose(&mut self, now: Time) {
         self.lost_at = Some(now);
     }
 
-    /// Nothing to send, as far as one can see.
+    /// Whether the sender appears to have nothing to send.
     pub fn is_missing(&self, now: Time, inflight: u64, srtt: Option<Nanos>) -> bool {
         let settled = self.lost_at.is_none_or(|at| now.since(at) > srtt.unwrap_or(Nanos::ZERO) * 3);
         settled && inflight.saturating_mul(2) < self.now.max(self.before)

@@ -1,9 +1,9 @@
-//! What is wrong with a file, and where: one clear line.
+//! A fault in a file and its position, on one clear line.
 
 use firstflight_table::text::one_line;
 use std::fmt;
 
-/// A position in a file, in the terms in which a person finds it again.
+/// A position in a file, in terms that let a person find it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// The file as a whole.
@@ -12,7 +12,7 @@ pub enum Place {
     Line(u64),
     /// A byte of the file (after decompression), counted from 0.
     Byte(u64),
-    /// A record of JSON text sequences, counted from 1, and the byte it starts at.
+    /// A record of JSON text sequences, counted from 1, and the byte at which it starts.
     Record(u64, u64),
     /// A packet of a capture, counted from 1 as packet tools do.
     Packet(u64),
@@ -30,20 +30,20 @@ impl fmt::Display for Place {
     }
 }
 
-/// Something wrong at a place of a file.
+/// A fault at a position in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The file, as the user named it.
     pub file: String,
-    /// Where in it.
+    /// Position in the file.
     pub place: Place,
-    /// What, and what was expected.
+    /// Description of the fault and of the expected content.
     pub what: String,
 }
 
 impl Fault {
-    /// A fault of `file` at `place`; what is not printable in `what` is escaped, so that a hostile
-    /// file cannot steer a terminal.
+    /// Creates a fault of `file` at `place`. Unprintable characters in `what` are escaped, so that
+    /// a hostile file cannot control a terminal.
     pub fn new(file: &str, place: Place, what: impl Into<String>) -> Fault {
         let what: String = what.into();
         let what = one_line(&what).chars().take(400).collect();

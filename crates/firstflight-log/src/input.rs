@@ -1,5 +1,5 @@
-//! Files as bytes: gzip and zstd are told by their first bytes and undone on the way. Nothing is
-//! ever held whole.
+//! Files as byte streams. gzip and zstd are detected from the first bytes and decompressed as the
+//! file is read; no file is ever held in memory as a whole.
 
 use crate::fault::{Fault, Place};
 use flate2::bufread::MultiGzDecoder;
@@ -16,12 +16,12 @@ const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 const CHUNK: usize = 1 << 16;
 
-/// The name of a file, which need not be text; shown as far as it is.
+/// The name of a file, which need not be valid text; displayed as far as it is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FileName(PathBuf);
 
 impl FileName {
-    /// Of this file.
+    /// The name of `file`.
     pub fn of(file: impl AsRef<Path>) -> FileName {
         FileName(file.as_ref().to_owned())
     }
@@ -39,7 +39,7 @@ impl AsRef<Path> for FileName {
     }
 }
 
-/// Opens `file`, `-` for standard input.
+/// Opens `file`; `-` is standard input.
 ///
 /// # Errors
 /// If it cannot be opened.
@@ -58,10 +58,10 @@ pub fn open(file: impl AsRef<Path>) -> Result<Bytes, Fault> {
     decompress(BufReader::with_capacity(CHUNK, opened)).map_err(fault)
 }
 
-/// Undoes compression, told by the first bytes.
+/// Decompresses `raw`; the format is detected from its first bytes.
 ///
 /// # Errors
-/// If they cannot be read.
+/// If the bytes cannot be read.
 pub fn decompress(mut raw: impl BufRead + 'static) -> io::Result<Bytes> {
     let head = raw.fill_buf()?;
     if head.starts_with(GZIP) {
@@ -73,7 +73,7 @@ pub fn decompress(mut raw: impl BufRead + 'static) -> io::Result<Bytes> {
     }
 }
 
-/// A file of several zstd frames, one after the other: what parallel compressors write.
+/// A file of several concatenated zstd frames, as parallel compressors write it.
 struct Frames {
     state: State,
 }

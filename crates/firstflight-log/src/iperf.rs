@@ -1,4 +1,4 @@
-//! iperf3's JSON: a row per second and stream. It shows the path; startups need ACKs.
+//! iperf3's JSON: one row per second and stream. It shows the path; startups need ACKs.
 
 use crate::fault::{Fault, Place};
 use crate::rows::{AckRow, Ledger, USUAL_MSS};
@@ -9,7 +9,7 @@ use firstflight::{Nanos, Time};
 use serde::Deserialize;
 use std::io::Read;
 
-/// Hours of a test with many streams fit in.
+/// Largest report; hours of a test with many streams fit.
 const MOST: u64 = 1 << 28;
 
 #[derive(Deserialize, Default)]
@@ -55,7 +55,7 @@ struct Stream {
     omitted: bool,
 }
 
-/// By the beginning of the file: keys that iperf3 writes first.
+/// Whether the start of a file has the keys that iperf3 writes first.
 pub(crate) fn is_iperf(head: &[u8]) -> bool {
     let has = |word: &[u8]| memchr::memmem::find(head, word).is_some();
     has(b"\"start\"") && has(b"\"connected\"") && (has(b"\"iperf") || has(b"\"tcp_mss"))
@@ -64,7 +64,7 @@ pub(crate) fn is_iperf(head: &[u8]) -> bool {
 /// Reads a report.
 ///
 /// # Errors
-/// If it is none, of UDP, or of the receiving end.
+/// If the text is not an iperf3 report, or is a report of UDP or of the receiving end.
 pub(crate) fn read(
     file: &str,
     bytes: Box<dyn Read>,

@@ -1,8 +1,8 @@
-//! What Linux itself says of its connections, as text: the trace point `tcp:tcp_probe` (ftrace,
+//! Connection logs that Linux itself writes as text: the trace point `tcp:tcp_probe` (ftrace,
 //! trace-cmd, perf) and logs of `ss -ti`.
 //!
-//! `tcp_probe` has a line per received segment, written before TCP looks at it: what an ACK changed
-//! stands in the next line of its connection. `ss` has snapshots, which are no ACKs.
+//! `tcp_probe` writes one line per received segment, before TCP processes it: the effect of an ACK
+//! appears in the next line of its connection. `ss` writes snapshots, which are not ACKs.
 
 use crate::fault::{Fault, Place};
 use crate::rows::{AckRow, Ledger, Next, USUAL_MSS, ahead};
@@ -13,14 +13,14 @@ use firstflight::{Nanos, Time};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read};
 
-/// A line longer than this is cut.
+/// Longer lines are cut.
 const LONGEST_LINE: u64 = 1 << 16;
-/// Connections of one log.
+/// Maximum number of connections in one log.
 const MOST_CONNECTIONS: usize = 1 << 16;
-/// The kernel's word for a threshold that was never set.
+/// The kernel's value for a threshold that was never set.
 const NO_THRESHOLD: u64 = 0x7fff_ffff;
 
-/// Which of the two it is, by its beginning.
+/// Detects the kind from the start of the file.
 pub(crate) fn of(head: &[u8]) -> Option<Kind> {
     let has = |word: &[u8]| memchr::memmem::find(head, word).is_some();
     if has(b"tcp_probe:") && has(b"snd_una=") {
@@ -32,7 +32,6 @@ pub(crate) fn of(head: &[u8]) -> Option<Kind> {
     }
 }
 
-/// One of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Probe,
@@ -86,7 +85,7 @@ pub(crate) fn read(
 }
 
 trait Lines<S> {
-    /// One line; whether it said something.
+    /// Takes one line; returns whether it contained anything useful.
     fn line(&mut self, line: &str, sink: &mut S) -> Result<bool, String>;
     fn end(&mut self, sink: &mut S) -> u64;
     fn nothing(&self) -> &'static str;
@@ -110,7 +109,7 @@ fn count(text: &str) -> Option<u64> {
 
 fn seconds(text: &str) -> Option<Time> {
     let seconds: f64 = text.parse().ok()?;
-    // Up to the year 5138: times since 1970 and since the start of a machine.
+    // Up to the year 5138, which allows times since 1970 and times since boot.
     (0.0..1e11).contains(&seconds).then(|| {
         let whole = seconds.trunc();
         let part = text.split_once('.').map_or("", |(_, part)| part);
@@ -128,7 +127,7 @@ struct Probe {
     last: HashMap<String, Seen>,
 }
 
-/// A line of it.
+/// The values of one line.
 #[derive(Clone, Copy)]
 struct Seen {
     now: Time,
@@ -150,7 +149,7 @@ impl Probe {
 impl Seen {
     fn parse(line: &str) -> Option<(String, Seen)> {
         let (before, fields) = line.split_once("tcp_probe:")?;
-        // The time stands in front of the name, with a colon behind it.
+        // The time precedes the name and ends in a colon.
         let before = before.strip_suffix("tcp:").unwrap_or(before);
         let time = before.trim_end().strip_suffix(':')?.rsplit(' ').next()?;
         let number = |name: &str| after(fields, name).and_then(count);
@@ -202,7 +201,7 @@ impl<S: Sink> Lines<S> for Probe {
     }
 }
 
-/// Snapshots of `ss -ti`, with the time in a line of its own before each.
+/// Snapshots of `ss -ti`, each preceded by a line with its time.
 struct Snapshots {
     ledger: Ledger,
     now: Option<Time>,
@@ -225,7 +224,7 @@ impl Snapshots {
     }
 }
 
-/// `12.5Mbps` as bits per second.
+/// Parses `12.5Mbps` into bits per second.
 fn rate(text: &str) -> Option<u64> {
     let text = text.strip_suffix("bps")?;
     let (number, unit) = match text.as_bytes().last()? {

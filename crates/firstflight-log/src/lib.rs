@@ -1,11 +1,12 @@
-//! Logs of connections: what a controller was told and what it answered, event by event.
+//! Logs of connections: the inputs and the outputs of a controller, event by event.
 //!
-//! [`trace`] is the log that testbeds of firstflight keep, with its writers and readers (CSV, Parquet,
-//! qlog; `docs/traces.md`) and its replay. [`read`](read::read) tells the format of any file (qlog of
-//! many stacks, packet captures, tables, logs of our own) and streams it into a [`Sink`], by keeping
-//! the books of the sender again where the format does not (`docs/replay.md`; feature `readers`).
+//! [`trace`] is the log that firstflight's testbeds write, with its writers and readers (CSV,
+//! Parquet, qlog; `docs/traces.md`) and its replay. [`read`](read::read) detects the format of any
+//! file (qlog of many stacks, packet captures, tables, our own logs) and streams its contents into
+//! a [`Sink`]; where the format lacks the sender's state, the reader reconstructs it
+//! (`docs/replay.md`; feature `readers`).
 //!
-//! A log knows no algorithm but through the core, and no testbed; whoever listens knows no format.
+//! The crate knows algorithms only through the core, and no testbed; a sink knows no format.
 #![forbid(unsafe_code)]
 // A library has no terminal.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
@@ -61,7 +62,7 @@ pub use segment::Segment;
 #[cfg(feature = "readers")]
 pub use step::{Extent, Id, Opening, Ran, Sink, Stated, Step};
 
-/// The example of the page that registries show.
+/// The example of the crate's README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,9 +1,9 @@
-//! Connections of a running TCP stack, record by record as somebody who watches its sockets tells
-//! them: the same books as of a capture ([`crate::pcap`]), so what is said of a watched connection
-//! is what is said of its packets.
+//! Connections of a running TCP stack, received record by record from a program that watches its
+//! sockets. The same bookkeeping as for a capture ([`crate::pcap`]) is used, so a watched
+//! connection gives the same results as a capture of its packets.
 //!
-//! Nothing here knows how the stack is watched. Records of a connection carry a number; one that is
-//! missing at the end marks the connection, which is then given up and not guessed.
+//! This module does not depend on how the stack is watched. The records of a connection are
+//! numbered; if one is missing at the end, the connection is marked and given up.
 
 use crate::fault::{Fault, Place};
 use crate::segment::Segment;
@@ -13,38 +13,38 @@ use firstflight::{Nanos, Time};
 use firstflight_table::guard::{Broken, guarded};
 use std::collections::HashMap;
 
-/// Connections that are followed at the same time. Beyond, the half that has been silent longest is
-/// given up: their ends were lost.
+/// Maximum number of connections followed at the same time. Above it, the half that has been silent
+/// longest is given up, because their end was lost.
 const MOST_CONNECTIONS: usize = 1 << 16;
 const ORIGIN: &str = "live TCP";
-/// What stands in the place of a file in remarks.
+/// Stands for the file name in remarks.
 const NAME: &str = "live";
-/// SYN and FIN count as a byte each in what a stack says it was acknowledged.
+/// SYN and FIN count as one byte each in the stack's number of acknowledged bytes.
 const FLAGS: u64 = 2;
 
-/// One thing that happened in a connection.
+/// One event of a connection.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// Which connection: any number, of one connection at a time.
+    /// Connection number, unique among open connections.
     pub connection: u32,
-    /// Records of this connection before this one.
+    /// Number of earlier records of this connection.
     pub serial: u32,
-    /// When, on any clock that does not jump.
+    /// Time of the event, on any clock that does not jump.
     pub now: Time,
-    /// What.
+    /// The event.
     pub what: What,
 }
 
 /// Event of a connection.
 #[derive(Clone, Debug)]
 pub enum What {
-    /// Before the first data.
+    /// The connection is established, before the first data.
     Opened(Opened),
-    /// A segment left, retransmitted ones included.
+    /// A segment was sent, retransmissions included.
     Sent(Segment),
-    /// A segment arrived, before TCP looked at it.
+    /// A segment arrived; recorded before TCP processed it.
     Arrived(Segment),
-    /// The connection is over; bytes that were acknowledged as the stack counts them.
+    /// The connection is closed; the acknowledged bytes as the stack counts them.
     Closed(u64),
 }
 
@@ -55,7 +55,7 @@ pub struct Opened {
     pub first_seq: u32,
     /// Payload of a full segment, bytes.
     pub mss: u32,
-    /// Bits by which windows are scaled that the peer announces; none without the option.
+    /// Window scale that the peer announces, in bits; `None` without the option.
     pub scale: Option<u8>,
     /// RTT sample of the handshake.
     pub handshake: Option<Nanos>,
@@ -64,17 +64,17 @@ pub struct Opened {
 /// Outcome of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// Records that are missing: what was told of it is given up.
+    /// Number of missing records; if any, the connection was given up.
     pub missing: u32,
-    /// Acknowledgements of data were not seen, though no record is missing.
+    /// Some acknowledgements of data were not seen, although no record is missing.
     pub tail_unseen: bool,
 }
 
-/// The connections that are watched.
+/// The watched connections.
 #[derive(Default)]
 pub struct Live {
     connections: HashMap<u32, Connection>,
-    /// Records of connections whose first one was lost, which tell nothing.
+    /// Number of records of each connection whose first record was lost; they cannot be used.
     headless: HashMap<u32, u32>,
     lost_ends: u64,
     broken: HashMap<String, u64>,
@@ -89,7 +89,7 @@ struct Connection {
 
 impl Connection {
     fn missing(&self) -> u32 {
-        // Numbers begin at 0, and two processors may tell theirs in either order.
+        // Serial numbers start at 0, and two processors may deliver theirs in either order.
         self.highest.saturating_add(1).saturating_sub(self.received)
     }
 
@@ -105,13 +105,14 @@ impl Connection {
 }
 
 impl Live {
-    /// Nothing is watched yet.
+    /// Creates a tracker without connections.
     pub fn new() -> Live {
         Live::default()
     }
 
-    /// One record. What became of the connection, if it was its last. An internal error costs the
-    /// connection: it is forgotten, and the first error at a place is a remark to the sink.
+    /// Takes one record; returns the outcome of the connection if it was its last record. After an
+    /// internal error the connection is forgotten; the first error at each place in the code is
+    /// reported to the sink.
     pub fn take(&mut self, record: &Record, sink: &mut impl Sink) -> Option<Ended> {
         match guarded(|| self.take_one(record, sink)) {
             Ok(ended) => ended,
@@ -122,7 +123,7 @@ impl Live {
         }
     }
 
-    /// Connections that were given up for an internal error.
+    /// Connections that were given up because of an internal error.
     pub fn broken(&self) -> u64 {
         self.broken.values().sum()
     }
@@ -133,7 +134,7 @@ impl Live {
         }
         let count = self.broken.entry(broken.place().to_owned()).or_default();
         *count += 1;
-        // A peer may cause the same one any number of times.
+        // A peer may trigger the same error any number of times.
         if *count == 1 {
             let what = format!("a connection was given up: {broken}");
             sink.remark(Fault::new(NAME, Place::File, what));
@@ -144,7 +145,7 @@ impl Live {
         if let What::Opened(opened) = record.what {
             self.make_room(sink);
             let old = self.connections.insert(record.connection, opening(record, &opened));
-            // Numbers come again only after a wrap: then the end of the old one was lost.
+            // A number is reused only after a wrap, so the end of the old connection was lost.
             if let Some(old) = old {
                 self.give_up(old, sink);
             }
@@ -187,17 +188,17 @@ impl Live {
         Some(Ended { missing, tail_unseen: false })
     }
 
-    /// Connections that are open.
+    /// Number of open connections.
     pub fn open(&self) -> usize {
         self.connections.len()
     }
 
-    /// Connections that were given up since their end was never told.
+    /// Number of connections that were given up because their end was never reported.
     pub fn lost_ends(&self) -> u64 {
         self.lost_ends
     }
 
-    /// Nobody watches any longer: what is open ends here. Returns how many of them lack records.
+    /// Stops watching: closes the open connections and returns how many of them lack records.
     pub fn end(&mut self, sink: &mut impl Sink) -> u64 {
         let mut left: Vec<_> = self.connections.drain().collect();
         left.sort_by_key(|(number, _)| *number);

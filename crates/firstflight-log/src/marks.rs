@@ -1,41 +1,41 @@
-//! Congestion marks as a receiver reports them to the sender: the echo of RFC 3168, or the counter
-//! of Accurate ECN (RFC 9768).
+//! Congestion marks as a receiver reports them to the sender, with the echo of RFC 3168 or the
+//! counter of Accurate ECN (RFC 9768).
 
 use crate::segment::Segment;
 
-/// Newly acknowledged data of an ACK.
+/// Data that an ACK newly acknowledges.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Covered {
     /// Payload bytes, cumulative and by SACK.
     pub bytes: u64,
-    /// The same in packets.
+    /// The same data in packets.
     pub packets: u64,
     /// The acknowledgement number moved.
     pub advanced: bool,
-    /// Another ACK has overtaken it: its number lies below.
+    /// A later ACK has overtaken this one: its acknowledgement number is lower.
     pub overtaken: bool,
 }
 
-/// New reports of an ACK.
+/// Marks that an ACK newly reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
-    /// Marked packets; with the echo of RFC 3168 one for each time that it begins.
+    /// Number of marked packets; with the echo of RFC 3168, 1 each time the echo starts.
     pub packets: u64,
-    /// Their payload, where the receiver counts it.
+    /// Payload of the marked packets, where the receiver counts it.
     pub bytes: Option<u64>,
 }
 
-/// What the ends agreed on.
+/// ECN mode that the ends negotiated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Mode {
-    /// No SYN was seen. An echo counts as that of RFC 3168.
+    /// No SYN was seen. An echo is interpreted as in RFC 3168.
     #[default]
     Unknown,
     /// RFC 3168.
     Echo,
     /// RFC 9768.
     Counter,
-    /// No ECN, or feedback that cannot be true.
+    /// No ECN, or implausible feedback.
     Off,
 }
 
@@ -43,50 +43,50 @@ enum Mode {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MarkReader {
     mode: Mode,
-    /// The echo of the last segment.
+    /// Whether the last segment carried the echo.
     echo: bool,
-    /// The counter, modulo 8, and whether an ACK has moved it.
+    /// The counter modulo 8, and whether an ACK has moved it.
     counter: Option<u8>,
     counted: bool,
-    /// Its first value is known.
+    /// The first value of the counter is known.
     begun: bool,
     /// The receiver opened the connection, and its next segment ends the handshake.
     ends_handshake: bool,
-    /// The receiver's clock with the last segment that counted.
+    /// The receiver's timestamp in the last segment that counted.
     stamp: Option<u32>,
-    /// The option's counter of bytes, and what came since it did.
+    /// The byte counter of the option, and the data since the last option.
     marked_bytes: Option<u32>,
     since: Since,
 }
 
-/// Since the last option of Accurate ECN.
+/// Sums since the last Accurate ECN option.
 #[derive(Clone, Copy, Debug, Default)]
 struct Since {
     marks: u64,
     packets: u64,
     bytes: u64,
-    /// An ACK covered so many packets that the counter may have gone round.
+    /// An ACK covered so many packets that the counter may have wrapped.
     round: bool,
 }
 
 /// The counter's first value (RFC 9768 section 3.2.1).
 const FIRST: u8 = 5;
-/// The last ACK of a handshake reports a marked SYN/ACK by this, which counts as one packet.
+/// Value in the last ACK of a handshake that reports a marked SYN/ACK, which counts as one packet.
 const MARKED_ANSWER: u8 = 0b110;
 const COUNTS: u64 = 8;
 
 impl MarkReader {
-    /// The connection is watched from its beginning, though no SYN was seen.
+    /// Starts at the first byte of a connection whose SYN was not seen.
     pub fn begin(&mut self) {
         (self.counter, self.begun) = (Some(FIRST), true);
     }
 
-    /// A segment of the sender whose packets are marked.
+    /// Takes a segment of the sender whose packets are marked.
     pub fn see_own(&mut self, segment: &Segment) {
         self.negotiate(segment);
     }
 
-    /// A segment of the receiver, whether it acknowledges or not.
+    /// Takes a segment of the receiver, with or without ACK flag.
     pub fn see_peer(&mut self, segment: &Segment) {
         self.negotiate(segment);
         if segment.syn {
@@ -102,8 +102,8 @@ impl MarkReader {
 
     fn negotiate(&mut self, segment: &Segment) {
         if segment.syn && segment.has_ack {
-            // Table 2 of RFC 9768. A SYN/ACK that is sent again may give ECN up; if the first one
-            // arrived, what counts is that.
+            // Table 2 of RFC 9768. A retransmitted SYN/ACK may give up ECN; if the first one
+            // arrived, that one counts.
             let mode = match segment.ace() {
                 0b010 | 0b011 | 0b100 | 0b110 => Mode::Counter,
                 0b001 | 0b101 => Mode::Echo,
@@ -116,17 +116,17 @@ impl MarkReader {
                 self.mode = mode;
             }
         } else if !segment.syn && !segment.rst && segment.ae && self.mode == Mode::Unknown {
-            // RFC 3168 leaves this flag at zero.
+            // RFC 3168 leaves this flag 0.
             self.mode = Mode::Counter;
         }
     }
 
-    /// The receiver counts packets, and does not only echo.
+    /// Whether the receiver counts marked packets instead of only echoing.
     pub fn counts(&self) -> bool {
         self.mode == Mode::Counter
     }
 
-    /// A segment of the receiver that acknowledges.
+    /// Takes a segment of the receiver that acknowledges.
     pub fn on_ack(&mut self, segment: &Segment, covered: &Covered) -> Marks {
         if segment.syn || segment.rst {
             return Marks::default();
@@ -147,7 +147,8 @@ impl MarkReader {
         let stamp = segment.stamps.map(|(value, _)| value);
         let later = self.counted
             && stamp.zip(self.stamp).is_some_and(|(now, last)| now.wrapping_sub(last) as i32 > 0);
-        // An ACK that says nothing newer may be older than the last one. What it counts comes again.
+        // An ACK without new information may be older than the last one. A later ACK repeats its
+        // count.
         if covered.overtaken || !(covered.bytes > 0 || covered.advanced || later) {
             return Marks::default();
         }
@@ -155,8 +156,8 @@ impl MarkReader {
         let value = segment.ace();
         let counter = self.counter.replace(value);
         let first = !std::mem::replace(&mut self.counted, true);
-        // Somebody on the way clears the flags (RFC 9768 section 3.2.2.4): three marks would be
-        // more than there are packets.
+        // A middlebox clears the flags (RFC 9768 section 3.2.2.4): a true value of 0 would mean
+        // three marks, more than there are packets.
         if first && self.begun && value == 0 && covered.packets < 3 {
             self.mode = Mode::Off;
             return Marks::default();
@@ -172,7 +173,7 @@ impl MarkReader {
         self.since.round |= covered.packets >= COUNTS;
         let mut bytes = None;
         if let Some(now) = segment.marked_bytes {
-            // The option's counter begins at 0.
+            // The option's counter starts at 0.
             let before = self.marked_bytes.replace(now).or(self.begun.then_some(0));
             let news = before.map(|before| u64::from(now.wrapping_sub(before) & 0xff_ffff));
             let since = std::mem::take(&mut self.since);
@@ -187,8 +188,8 @@ impl MarkReader {
 }
 
 impl Since {
-    /// How often the counter has gone round, from the payload of what was marked: the number of
-    /// packets nearest to its share.
+    /// Number of times the counter has wrapped, from the payload of the marked packets: the result
+    /// nearest to their share of all packets.
     fn rounds(&self, marked_bytes: u64) -> u64 {
         let packets = (marked_bytes * self.packets).div_ceil(self.bytes.max(1));
         (packets.saturating_sub(self.marks) + COUNTS / 2) / COUNTS
@@ -208,7 +209,7 @@ mod tests {
         Covered { bytes: packets * 1000, packets, advanced: true, overtaken: false }
     }
 
-    /// A receiver that opens the connection, up to the end of the handshake.
+    /// A receiver that opened the connection, at the end of the handshake.
     fn opened(answer: u8, end: u8) -> MarkReader {
         let mut reader = MarkReader::default();
         reader.see_peer(&Segment { syn: true, has_ack: false, ..flags(7) });

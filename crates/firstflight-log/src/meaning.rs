@@ -1,24 +1,24 @@
-//! Columns whose names do not settle their meaning: what the first rows of a table say about them.
+//! Columns whose names leave their meaning open: evidence from the first rows of a table.
 //!
-//! Three questions have two answers in tables that people have. Does a column count anew in each row,
-//! or is it a running total? Does `nxt` count what the ACK of its row allowed? Do `una` and the
-//! acknowledged bytes describe the same connection?
+//! Three properties vary between the tables that people have: a column may count per row or be a
+//! running total; `nxt` may or may not include the sends that the ACK of its row allowed; `una` and
+//! the acknowledged bytes may or may not describe the same connection.
 
 use crate::rows::{Next, Standing, ahead};
 use std::collections::HashMap;
 
-/// A column of counts.
+/// Meaning of a column of counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Counts {
-    /// In each row.
+    /// Count per row.
     New,
-    /// All so far.
+    /// Running total.
     Total,
-    /// The name leaves it open.
+    /// The name fits both.
     Either,
 }
 
-/// One row, as far as it says something about meanings.
+/// The values of one row that help to decide.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Hint {
     pub acked: u64,
@@ -39,35 +39,36 @@ pub(crate) struct Meaning {
 
 /// Standard initial window, packets (RFC 6928).
 const INITIAL: u64 = 10;
-/// Fewer rows prove nothing where a name leaves it open.
+/// Fewer rows prove nothing if the name fits both meanings.
 const LEAST: u64 = 8;
 
-/// The steps of all connections, added up.
+/// Sums over the steps of all connections.
 #[derive(Default)]
 struct Evidence {
-    /// Steps at which the column fell or rose.
+    /// Steps at which the column fell, and at which it rose.
     falls: u64,
     rises: u64,
-    /// Steps at which `una` moved, and the column said the same: anew, and as a total.
+    /// Steps at which `una` moved, and those at which the column agreed: as a count per row, and as
+    /// a total.
     moves: u64,
     anew: u64,
     total: u64,
-    /// All of that, bytes.
+    /// The same sums in bytes.
     una: u64,
     sum_anew: u64,
     sum_total: u64,
-    /// Rows that tell what was in flight, and those that would acknowledge more than that.
+    /// Rows that state bytes in flight, and those whose acknowledged bytes would exceed them.
     inflight: u64,
     beyond: u64,
     /// `una` and the column at the first step that disagrees with both meanings.
     example: Option<(u64, u64)>,
-    /// Losses, and the most that was ever in flight.
+    /// Losses, and the most bytes ever in flight.
     losses: Standing,
     flight: u64,
-    /// Steps at which more would have been in flight than the window allowed.
+    /// Steps with a known window, and those at which bytes in flight would have exceeded it.
     windows: u64,
     over: u64,
-    /// First rows with sequence numbers, and those that count their own sends.
+    /// First rows with sequence numbers, and those that include their own sends.
     firsts: u64,
     sends: u64,
     lossy: bool,
@@ -116,12 +117,13 @@ impl Evidence {
         }
     }
 
-    /// The sum agrees with the way of `una`, but for what SACK moved from row to row.
+    /// Whether the sum agrees with the advance of `una`, apart from the bytes that SACK moved
+    /// between rows.
     fn fits(&self, sum: u64) -> bool {
         sum.abs_diff(self.una) <= self.una / 20
     }
 
-    /// By `una`: which of the two meanings agree with it. `None` without enough of it.
+    /// Which of the two meanings agree with `una`. `None` if there is not enough evidence.
     fn by_una(&self) -> Option<(bool, bool)> {
         if self.moves == 0 {
             return None;
@@ -176,11 +178,11 @@ impl Evidence {
     }
 }
 
-/// What the rows say; `named` is what the names of the columns say, `column` that of the acknowledged
-/// bytes.
+/// Decides the meanings from the rows. `named` is the meaning that the column names suggest;
+/// `column` is the name of the column of acknowledged bytes.
 ///
 /// # Errors
-/// If columns contradict each other, or more than one reading is left.
+/// If columns contradict each other, or more than one meaning remains possible.
 pub(crate) fn judge<'a>(
     rows: impl Iterator<Item = (&'a str, &'a Hint)>,
     named: Meaning,

@@ -1,6 +1,6 @@
-//! Logs of our own (`docs/traces.md`) as steps: every call a controller got, so that the arm that ran
-//! can be replayed to the same ACK. The same fields stand in the columns of a table and in
-//! `firstflight:*` events of a qlog; what reads them is [`trace::fields`](crate::trace::fields).
+//! Our own logs (`docs/traces.md`) as steps: every call of a controller, so that the arm that ran
+//! can be replayed to the exact ACK. Table columns and `firstflight:*` events of a qlog hold the
+//! same fields; [`trace::fields`](crate::trace::fields) reads both.
 
 use crate::step::{Id, Opening, Ran, Recorded, Sink, Stated, Step};
 use crate::trace::{Entry, Packet, Source, Start, What};
@@ -8,7 +8,7 @@ use firstflight::event::Transport;
 use firstflight::named::Named;
 use firstflight::{Event, Seq, Time};
 
-/// IP and UDP or TCP headers of a packet whose size the log does not tell.
+/// IP and UDP or TCP headers of a packet whose size the log does not state.
 const fn lower(transport: Transport) -> u64 {
     match transport {
         Transport::Quic => 28,
@@ -16,7 +16,7 @@ const fn lower(transport: Transport) -> u64 {
     }
 }
 
-/// The connection that entries are of.
+/// Turns the entries of the current connection into steps.
 #[derive(Debug, Default)]
 pub struct Own {
     id: Option<Id>,
@@ -25,16 +25,16 @@ pub struct Own {
 }
 
 impl Own {
-    /// Connections so far.
+    /// Number of connections so far.
     pub fn connections(&self) -> u64 {
         self.opened
     }
 
-    /// One entry, of the connection at hand. `name` is the file's, or what tells the connection
-    /// apart in it.
+    /// Takes one entry of the current connection. `name` is the name of the file, or whatever
+    /// identifies the connection within it.
     ///
     /// # Errors
-    /// In words, if something that the replay needs is missing.
+    /// A description, if something that the replay needs is missing.
     pub fn take(&mut self, name: &str, entry: &Entry, sink: &mut impl Sink) -> Result<(), String> {
         if let What::Start(start) = &entry.what {
             return self.start(name, entry.now, start, sink);
@@ -87,7 +87,7 @@ impl Own {
         Ok(())
     }
 
-    /// The connection is over.
+    /// Ends the current connection.
     pub fn close(&mut self, sink: &mut impl Sink) {
         if let Some(id) = self.id.take() {
             sink.close(id);
@@ -103,7 +103,7 @@ fn wrong(field: &str, text: &str, allowed: &str) -> String {
     }
 }
 
-/// What an entry says to a controller, or of the one that ran.
+/// The step for an entry: an input of the controller, or an output of the one that ran.
 fn step(what: &What, lower: u64) -> Step {
     let (event, packet) = match what {
         What::Event { event, packet, .. } => (event, packet),

@@ -1,6 +1,6 @@
 //! The vantage and quality record of a captured connection: where the capture was taken, whether it
-//! is whole, and whether its numbers may be believed. It is made from evidence in the capture
-//! ([`crate::pcap`]), and every consequence is drawn from it (`docs/replay.md`).
+//! is complete, and whether its numbers can be trusted. It is made from evidence in the capture
+//! ([`crate::pcap`]) and decides how the connection is used (`docs/replay.md`).
 
 use serde::Serialize;
 
@@ -12,14 +12,14 @@ pub enum Vantage {
     Sender,
     /// At the receiver.
     Receiver,
-    /// Between both.
+    /// Between the two.
     Middle,
     /// The evidence does not decide.
     Unknown,
 }
 
 impl Vantage {
-    /// Its name.
+    /// Name in results.
     pub const fn name(self) -> &'static str {
         match self {
             Vantage::Sender => "sender",
@@ -30,20 +30,20 @@ impl Vantage {
     }
 }
 
-/// Whether the numbers of a connection may be believed.
+/// Whether the numbers of a connection can be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trust {
-    /// They may.
+    /// They can.
     Sound,
-    /// They are shown and marked; populations and advice take them only on request.
+    /// They are shown and marked; populations and advice use them only on request.
     Doubtful,
-    /// They would be wrong: the connection is left out.
+    /// They would be wrong, so the connection is left out.
     Refused,
 }
 
 impl Trust {
-    /// Its name.
+    /// Name in results.
     pub const fn name(self) -> &'static str {
         match self {
             Trust::Sound => "sound",
@@ -53,50 +53,50 @@ impl Trust {
     }
 }
 
-/// The record. What is not known is null.
+/// The record. Unknown values are null.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Quality {
-    /// Whether the numbers may be believed.
+    /// Whether the numbers can be trusted.
     pub trust: Trust,
     /// Where the capture was taken.
     pub vantage: Vantage,
-    /// The part of the RTT that lies between the capture and the sender.
+    /// Fraction of the RTT that lies between the capture and the sender.
     pub share: Option<f64>,
-    /// The sender's shortest answer to a packet that passed the capture, ms.
+    /// The sender's shortest answer time to a packet that passed the capture, ms.
     pub near_ms: Option<f64>,
-    /// The receiver's shortest answer, ms.
+    /// The receiver's shortest answer time, ms.
     pub far_ms: Option<f64>,
-    /// The near half that RTTs contain in addition to what the capture shows, ms.
+    /// The near half of the RTT, added to the RTTs seen in the capture, ms.
     pub added_ms: f64,
     /// The evidence for the vantage, one sentence each.
     pub evidence: Vec<String>,
-    /// The capture holds the first byte of the connection.
+    /// The capture contains the first byte of the connection.
     pub begins: bool,
-    /// Frames that were captured twice and dropped.
+    /// Number of frames that were captured twice; the copies are dropped.
     pub doubled: u64,
-    /// Frames that may be copies but that nothing identifies; they are kept.
+    /// Number of frames that may be copies but cannot be identified as such; they are kept.
     pub doubled_unsure: u64,
-    /// Frames that were out of order in the file.
+    /// Number of frames that were out of order in the file.
     pub out_of_order: u64,
     /// Bytes that were sent but are not in the capture.
     pub unseen_bytes: u64,
-    /// Frames whose TCP options were cut off.
+    /// Number of frames whose TCP options were cut off.
     pub options_cut: u64,
-    /// The step in which the capture's clock counts, ms; null if it is too fine to matter.
+    /// The step of the capture's clock, ms; null if it is too fine to matter.
     pub tick_ms: Option<f64>,
-    /// Steps of the clock that were taken out.
+    /// Number of clock steps that were removed.
     pub clock_steps: u64,
-    /// The largest of them, ms; negative: the clock went back.
+    /// The largest of these steps, ms; negative if the clock went back.
     pub largest_step_ms: Option<f64>,
-    /// A proxy answers for the receiver: its ACKs take this long, ms.
+    /// Time from data to its ACK when a proxy answers for the receiver, ms.
     pub proxy_ms: Option<f64>,
-    /// Bytes that came the other way and are left out.
+    /// Bytes in the other direction, which are left out.
     pub left_out_bytes: u64,
-    /// Exits of startups can be told from this capture.
+    /// Startup exits can be determined from this capture.
     pub shows_exits: bool,
-    /// The RTT can be told: the clock is fine enough.
+    /// The RTT can be determined: the clock is fine enough.
     pub shows_rtt: bool,
-    /// The rest of the near half, which RTTs are to grow by, ns.
+    /// The part of the near half that still has to be added to RTTs, ns.
     #[serde(skip)]
     pub to_add_ns: u64,
     /// Faults, one sentence each.
@@ -104,7 +104,7 @@ pub struct Quality {
 }
 
 impl Quality {
-    /// Faults in one line; `None` without any.
+    /// The faults in one line; `None` if there are none.
     pub fn line(&self) -> Option<String> {
         (!self.remarks.is_empty()).then(|| {
             let mark = if self.trust == Trust::Doubtful { "doubtful: " } else { "" };
@@ -112,13 +112,13 @@ impl Quality {
         })
     }
 
-    /// The largest step of the clock that hides values below it, ns.
+    /// The largest clock step that hides smaller values, ns.
     pub fn tick_ns(&self) -> u64 {
         self.tick_ms.map_or(0, |tick| (tick * 1e6) as u64)
     }
 }
 
-/// Bytes as a person reads them: `8.7 kB`.
+/// Bytes in readable form: `8.7 kB`.
 pub fn size(bytes: u64) -> String {
     match bytes {
         0..1_000 => format!("{bytes} B"),
@@ -128,7 +128,7 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
-/// Milliseconds as a person reads them.
+/// Milliseconds in readable form.
 pub fn time(ms: f64) -> String {
     if ms.abs() >= 10_000.0 {
         format!("{} s", digits(ms / 1e3))
@@ -137,7 +137,7 @@ pub fn time(ms: f64) -> String {
     }
 }
 
-/// Three digits that matter at most.
+/// At most three significant digits.
 fn digits(value: f64) -> String {
     match value.abs() {
         x if x >= 99.95 => format!("{value:.0}"),

@@ -1,4 +1,4 @@
-//! Which reader a file is for: told by its first bytes, never by its name.
+//! Chooses the reader of a file by its first bytes, never by its name.
 
 use crate::fault::{Fault, Place};
 use crate::step::{Extent, Sink};
@@ -15,21 +15,21 @@ pub enum Format {
     Capture,
     /// CSV.
     Table,
-    /// What Linux says of its connections: `tcp_probe`, `ss`.
+    /// Linux's own text output: `tcp_probe`, `ss`.
     Kernel,
     /// iperf3's JSON.
     Iperf,
 }
 
 impl Format {
-    /// By the first bytes, after decompression.
+    /// Detects the format from the first bytes, after decompression.
     pub fn of(head: &[u8]) -> Option<Format> {
         const PCAP: [[u8; 4]; 6] = [
             [0xa1, 0xb2, 0xc3, 0xd4],
             [0xd4, 0xc3, 0xb2, 0xa1],
             [0xa1, 0xb2, 0x3c, 0x4d],
             [0x4d, 0x3c, 0xb2, 0xa1],
-            // As modified by Kuznetzov: a longer header in front of each packet.
+            // As modified by Kuznetzov, with a longer header before each packet.
             [0x34, 0xcd, 0xb2, 0xa1],
             [0x0a, 0x0d, 0x0d, 0x0a],
         ];
@@ -52,10 +52,10 @@ impl Format {
     }
 }
 
-/// Begins text in UTF-8, for those who write it.
+/// Byte order mark that some programs put before UTF-8 text.
 const BOM: &[u8] = &[0xef, 0xbb, 0xbf];
 
-/// The first line that is no comment is text with cells.
+/// Whether the first line that is not a comment is text with cells.
 fn is_table(head: &[u8]) -> bool {
     let head = &head[table::banner(head)..];
     let lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
@@ -65,7 +65,7 @@ fn is_table(head: &[u8]) -> bool {
     first.iter().all(is_text) && first.contains(&table::delimiter(first))
 }
 
-/// Says what a file is that is not read, where its first bytes show it, and what to do with it.
+/// Describes a file of a known but unsupported format, and what to do with it.
 fn unread(head: &[u8]) -> Option<String> {
     const UNPACK: &str = "unpack it first: gzip and zstd are read as they are";
     const CONVERT: &str = "`tshark -r OLD -w NEW -F pcap` makes it one that is read";
@@ -137,14 +137,14 @@ fn is_utf16(head: &[u8]) -> bool {
     }
 }
 
-/// ERF has no magic number: two records in succession that agree. A record is a time stamp of 8
+/// ERF has no magic number, so two consecutive records must agree. A record has a timestamp of 8
 /// bytes, type, flags, its length, a loss counter and the length on the wire.
 fn is_erf(head: &[u8]) -> bool {
     let record = |at: usize| {
         let record = head.get(at..at + 16)?;
         let length = usize::from(u16::from_be_bytes([record[10], record[11]]));
         let kind = record[8] & 0x7f;
-        // Seconds since 1970 in the upper half: from 1995 on.
+        // Seconds since 1970 in the upper half; from 1995 or later.
         let seconds = u32::from_le_bytes([record[4], record[5], record[6], record[7]]);
         ((1..=48).contains(&kind) && length >= 18 && seconds > 788_918_400)
             .then_some((length, seconds))
@@ -156,14 +156,14 @@ fn is_erf(head: &[u8]) -> bool {
 /// Reads a file of any known format; `-` is standard input.
 ///
 /// # Errors
-/// One line with file and position if nothing could be told from it. What is wrong with a file that
-/// could be read in part is a remark to the sink.
+/// A message with file and position, if nothing could be read. Faults of a file that could be read
+/// in part are reported to the sink.
 pub fn read(file: impl AsRef<Path>, sink: &mut impl Sink) -> Result<Extent, Fault> {
     let file = file.as_ref();
     from(&file.display().to_string(), input::open(file)?, sink)
 }
 
-/// Whether a file in a folder is a trace: by its first bytes, as all readers go.
+/// Whether a file in a folder is a trace, judging by its first bytes as all readers do.
 ///
 /// # Errors
 /// If it cannot be read.
@@ -172,14 +172,14 @@ pub fn is_trace(file: impl AsRef<Path>) -> Result<bool, Fault> {
     let mut bytes = input::open(file)?.take(4096);
     let read = bytes.read_to_end(&mut head);
     let is_parquet = head.starts_with(b"PAR1");
-    // What is cut off or broken is a trace as far as it goes.
+    // A truncated or damaged file counts as a trace, as far as it goes.
     Ok(is_parquet || Format::of(&head).is_some() || (read.is_err() && !head.is_empty()))
 }
 
-/// Reads decompressed bytes of any known format; `file` is what they are called.
+/// Reads decompressed bytes of any known format; `file` is their name in messages.
 ///
 /// # Errors
-/// As [`read`].
+/// The errors of [`read`].
 pub fn from(file: &str, bytes: Box<dyn Read>, sink: &mut impl Sink) -> Result<Extent, Fault> {
     let (head, whole) = begun(file, bytes)?;
     match Format::of(&head) {
@@ -202,10 +202,11 @@ pub fn from(file: &str, bytes: Box<dyn Read>, sink: &mut impl Sink) -> Result<Ex
     }
 }
 
-/// As [`from`], but of captures the QUIC connections that the key log opens, instead of TCP.
+/// As [`from`], but from captures it reads the QUIC connections that the key log opens, instead of
+/// TCP.
 ///
 /// # Errors
-/// As [`read`].
+/// The errors of [`read`].
 #[cfg(feature = "keylog")]
 pub fn with_keys(
     file: &str,
@@ -221,7 +222,7 @@ pub fn with_keys(
     crate::quic::read(file, whole, is_ng, keylog, sink)
 }
 
-/// The first bytes, and all of them but for a mark in front.
+/// Returns the first bytes, and a reader of all bytes without the byte order mark.
 fn begun(file: &str, mut bytes: Box<dyn Read>) -> Result<(Vec<u8>, Box<dyn Read>), Fault> {
     let mut head = Vec::new();
     if let Err(error) = bytes.by_ref().take(4096).read_to_end(&mut head)

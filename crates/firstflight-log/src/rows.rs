@@ -1,4 +1,4 @@
-//! Logs that state one ACK after the other: the books of their senders, whatever wrote them.
+//! The state of senders, reconstructed from logs that state one ACK after the other, in any format.
 
 use crate::estimate::Rtt;
 use crate::step::{Id, Opening, Sink, Stated, Step};
@@ -7,19 +7,19 @@ use firstflight::units::MAX_BYTES;
 use firstflight::{Ack, AckDetail, Event, Nanos, Sent, Seq, SoFar, Time};
 use std::collections::HashMap;
 
-/// Connections that rows of one file may be of, in turns.
+/// Maximum number of connections whose rows may alternate in one file.
 const MOST_CONNECTIONS: usize = 4096;
-/// Payload of a full packet where the log does not say.
+/// Payload of a full packet if the log does not state it.
 pub(crate) const USUAL_MSS: u64 = 1448;
-/// IPv4 and TCP headers with time stamps.
+/// IPv4 and TCP headers with timestamps.
 const HEADERS: u64 = 52;
-/// Losses in so many rows in succession, none less than the one before, that sum up to this many
-/// times of what was ever in flight: they are a running total.
+/// If this many consecutive rows state losses that never decrease, and the losses add up to this
+/// multiple of the maximum flight, the column is a running total.
 const STANDING_ROWS: u64 = 32;
 const STANDING_FLIGHTS: u64 = 4;
 
-/// The distance from one sequence number to a later one; 0 if the second is not later. Numbers of 32
-/// bits may wrap.
+/// The distance from one sequence number to a later one; 0 if the second is not later. 32-bit
+/// numbers may wrap.
 pub(crate) fn ahead(from: u64, to: u64) -> u64 {
     const WRAP: u64 = 1 << 32;
     if to >= from {
@@ -31,27 +31,27 @@ pub(crate) fn ahead(from: u64, to: u64) -> u64 {
     }
 }
 
-/// Which sends the column `nxt` already counts.
+/// The sends that the column `nxt` includes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Those before this ACK.
+    /// Sends before this ACK.
     #[default]
     BeforeSends,
-    /// Also those that this ACK allowed.
+    /// Also the sends that this ACK allowed.
     AfterSends,
 }
 
-/// One row: one ACK, or a summary of several.
+/// One row: an ACK, or a summary of several.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AckRow {
     pub now: Time,
-    /// Newly acknowledged.
+    /// Newly acknowledged bytes.
     pub acked: u64,
     pub rtt: Option<Nanos>,
     pub lost: u64,
-    /// 0 is unknown; 65 536 at most.
+    /// 0 if unknown; at most 65 536.
     pub mss: u64,
-    /// `una` and `nxt` after it.
+    /// `una` and `nxt` after the ACK.
     pub sequence: Option<(u64, u64)>,
     pub next: Next,
     pub inflight: Option<u64>,
@@ -69,13 +69,13 @@ impl AckRow {
         if self.mss == 0 { USUAL_MSS } else { self.mss }
     }
 
-    /// In flight before this ACK, from this row alone.
+    /// Bytes in flight before this ACK, derived from this row alone.
     fn before(&self) -> u64 {
         let outstanding = |(una, nxt): (u64, u64)| {
             let left = ahead(una, nxt).min(MAX_BYTES);
             match self.next {
                 Next::BeforeSends => left + self.acked,
-                // In slow start an ACK allows twice of what it acknowledges.
+                // In slow start an ACK allows twice the bytes that it acknowledges.
                 Next::AfterSends => left.saturating_sub(self.acked),
             }
         };
@@ -83,7 +83,7 @@ impl AckRow {
     }
 }
 
-/// How the connections of a log are introduced.
+/// Description of a log's connections.
 #[derive(Clone, Debug)]
 pub(crate) struct About {
     pub file: String,
@@ -91,17 +91,16 @@ pub(crate) struct About {
     pub stated: Stated,
 }
 
-/// The senders of a log.
 pub(crate) struct Ledger {
     pub about: About,
     senders: HashMap<String, Sender>,
     opened: u64,
 }
 
-/// The sums over rows of one connection.
+/// The sums over the rows of one connection.
 struct Sender {
     id: Id,
-    /// Added to the times of its rows.
+    /// Offset added to the times of its rows.
     shift: Nanos,
     rtt: Rtt,
     last: Time,
@@ -109,7 +108,7 @@ struct Sender {
     sent: u64,
     una: u64,
     nxt: u64,
-    /// Added to sequence numbers, for those that wrapped.
+    /// Offset added to sequence numbers for wraps.
     turns: u64,
     mss: u64,
     standing: Standing,
@@ -117,7 +116,7 @@ struct Sender {
     so_far: SoFar,
 }
 
-/// Rows in succession that state losses, none less than the one before.
+/// Consecutive rows whose stated losses never decrease.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Standing {
     last: u64,
@@ -133,7 +132,7 @@ impl Standing {
         *self = Standing { last: lost, rows, sum };
     }
 
-    /// Nobody loses that much: it is a running total.
+    /// No sender loses that much, so the column is a running total.
     pub(crate) fn is_total(&self, inflight_most: u64) -> bool {
         self.rows >= STANDING_ROWS
             && self.sum > inflight_most.saturating_mul(STANDING_FLIGHTS)
@@ -147,7 +146,7 @@ impl Ledger {
         Ledger { about, senders: HashMap::new(), opened: 0 }
     }
 
-    /// One row of the connection called `key`.
+    /// Takes one row of the connection `key`.
     pub(crate) fn take(
         &mut self,
         key: &str,
@@ -178,7 +177,7 @@ impl Ledger {
         }
     }
 
-    /// The log is over. Returns the number of its connections.
+    /// Ends the log. Returns the number of its connections.
     pub(crate) fn end(&mut self, sink: &mut impl Sink) -> u64 {
         let mut senders: Vec<Id> = self.senders.drain().map(|(_, sender)| sender.id).collect();
         senders.sort_unstable();
@@ -190,7 +189,7 @@ impl Ledger {
 }
 
 impl About {
-    /// A connection begins with its first row.
+    /// Opens a connection with its first row.
     fn open(
         &self,
         key: &str,
@@ -200,10 +199,9 @@ impl About {
         sink: &mut impl Sink,
     ) -> Sender {
         let (before, mss) = (row.before(), row.mss());
-        // The first flight left a round trip before its first ACK, which the clock of the log may
-        // not reach back to. In whole seconds, so that clocks which count in coarser units
-        // see the rows where they were.
-        // A sum over an interval began with it.
+        // The first flight was sent one round trip before its first ACK, or one interval before a
+        // sum; the log's clock may not go back that far. The shift is in whole seconds, so that
+        // rows keep their positions within the ticks of a coarse clock.
         let rtt = row.rtt.unwrap_or(Nanos::ZERO).max(self.stated.coarse.unwrap_or(Nanos::ZERO));
         let shift = Nanos::from_secs(rtt.0.saturating_sub(row.now.0).div_ceil(1_000_000_000));
         let start = Time((row.now + shift).0.saturating_sub(rtt.0));
@@ -246,7 +244,7 @@ impl About {
 }
 
 impl Sender {
-    /// `una` and `nxt` of a row, without wrapping.
+    /// `una` and `nxt` of a row, extended to 64 bits.
     fn unwrapped(&mut self, (una, nxt): (u64, u64)) -> (u64, u64) {
         const WRAP: u64 = 1 << 32;
         let length = ahead(una, nxt);
@@ -258,7 +256,7 @@ impl Sender {
         (una, una.saturating_add(length))
     }
 
-    /// One row.
+    /// Takes one row.
     fn take(&mut self, row: &AckRow, sink: &mut impl Sink) -> Result<(), String> {
         let &AckRow { acked, rtt, lost, .. } = row;
         let mss = row.mss();
@@ -289,7 +287,8 @@ impl Sender {
         }
         self.delivered = self.delivered.saturating_add(acked);
         let after = row.next == Next::AfterSends && row.inflight.is_none();
-        // What was out before this ACK stands in the row before, if a row counts its own sends.
+        // If a row includes its own sends, the previous row gives the bytes in flight before this
+        // ACK.
         let known = self.nxt.saturating_sub(self.una);
         let before = if after { known } else { row.before() };
         let sequence = row.sequence.map(|sequence| self.unwrapped(sequence));
@@ -317,7 +316,7 @@ impl Sender {
             inflight_before: before,
             inflight,
             sent: self.sent,
-            // Ordinals of transmissions: what was delivered counts as sent in order.
+            // Transmission ordinals: delivered data counts as sent in order.
             tx_acked: (acked > 0).then_some(self.delivered),
             tx_lost: (lost > 0).then_some(self.delivered.saturating_add(1)),
             tx_next: self.delivered.saturating_add(before.max(1)),
@@ -334,7 +333,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Data up to `nxt` has left, and what was lost has left again.
+    /// Records that data up to `nxt` was sent and lost data was retransmitted.
     fn send(&mut self, now: Time, nxt: u64, lost: u64, inflight: u64, sink: &mut impl Sink) {
         let bytes = nxt.saturating_sub(self.nxt).min(MAX_BYTES) + lost;
         self.nxt = self.nxt.max(nxt);

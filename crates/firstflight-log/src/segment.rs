@@ -1,5 +1,5 @@
-//! A TCP segment as its headers show it; its payload is of no interest. Captures, watched sockets
-//! and the emulated link all read segments here.
+//! A TCP segment as its headers show it; the payload is ignored. Captures, watched sockets and the
+//! emulated link all read segments here.
 
 use firstflight::Time;
 use std::ops::Range;
@@ -7,21 +7,21 @@ use std::ops::Range;
 /// One TCP segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
-    /// When it was seen.
+    /// Time at which it was seen.
     pub now: Time,
-    /// Sequence number of its first byte.
+    /// Sequence number of the first payload byte.
     pub seq: u32,
-    /// Acknowledgment number.
+    /// Acknowledgement number.
     pub ack: u32,
-    /// It opens the connection.
+    /// SYN flag.
     pub syn: bool,
-    /// It acknowledges.
+    /// ACK flag.
     pub has_ack: bool,
-    /// The last of its direction.
+    /// FIN flag.
     pub fin: bool,
-    /// It ends the connection at once.
+    /// RST flag.
     pub rst: bool,
-    /// Flags of ECN: Accurate ECN, congestion window reduced, echo.
+    /// ECN flags: AE (Accurate ECN), CWR and ECE.
     pub ae: bool,
     /// See `ae`.
     pub cwr: bool,
@@ -29,7 +29,7 @@ pub struct Segment {
     pub ece: bool,
     /// The window field, unscaled.
     pub window: u16,
-    /// Payload bytes, on the wire and not only in what was kept.
+    /// Payload bytes on the wire; a capture may hold fewer.
     pub payload: u32,
     /// Bytes of IP and TCP headers.
     pub headers: u32,
@@ -37,19 +37,19 @@ pub struct Segment {
     pub options: u32,
     /// Whether the capture truncates the options.
     pub cut: bool,
-    /// Time stamp and echo.
+    /// Timestamp and echo.
     pub stamps: Option<(u32, u32)>,
     /// SACK blocks.
     pub sacks: [Option<(u32, u32)>; 4],
-    /// Option of a SYN, bytes.
+    /// MSS option of a SYN, bytes.
     pub mss: Option<u16>,
-    /// Option of a SYN, bits.
+    /// Window scale option of a SYN, bits.
     pub scale: Option<u8>,
-    /// Option of Accurate ECN: payload bytes that arrived with a mark, modulo 2^24.
+    /// Accurate ECN option: payload bytes that arrived with a CE mark, modulo 2^24.
     pub marked_bytes: Option<u32>,
 }
 
-/// RFC 7323 section 2.3: a larger scale of windows counts as this one.
+/// RFC 7323 section 2.3: a larger window scale is treated as this value.
 pub const MOST_SCALE: u8 = 14;
 
 fn half(bytes: &[u8], at: usize) -> Option<u16> {
@@ -61,8 +61,8 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
 }
 
 impl Segment {
-    /// Reads a TCP header behind an IP header of `ip_header` bytes, in a packet of `length` bytes.
-    /// What was kept may end inside the options. `None` if it is no such header.
+    /// Parses a TCP header that follows an IP header of `ip_header` bytes, in a packet of `length`
+    /// bytes. The captured part may end inside the options. `None` if it is not a TCP header.
     pub fn parse(now: Time, ip_header: u32, length: u32, tcp: &[u8]) -> Option<Segment> {
         const LEAST_HEADER: u32 = 20;
         let flags = *tcp.get(13)?;
@@ -92,8 +92,8 @@ impl Segment {
         Some(segment)
     }
 
-    /// Options are walked by their lengths, known or not (RFC 9293 section 3.1). One that was cut
-    /// off, or whose length is impossible, ends the walk: nothing behind it can be found.
+    /// Walks the options by their lengths, known or not (RFC 9293 section 3.1). A truncated option
+    /// or an impossible length ends the walk, because no later option can be found.
     fn take_options(&mut self, mut options: &[u8]) {
         const END: u8 = 0;
         const PADDING: u8 = 1;
@@ -111,7 +111,7 @@ impl Segment {
         }
     }
 
-    /// A known kind with a length that it cannot have says nothing.
+    /// A known kind with an impossible length is ignored.
     fn take_option(&mut self, kind: u8, body: &[u8]) {
         match (kind, body.len()) {
             (2, 2) => self.mss = half(body, 0),
@@ -122,38 +122,38 @@ impl Segment {
                 }
             }
             (8, 8) => self.stamps = word(body, 0).zip(word(body, 4)),
-            // RFC 9768 section 3.2.3: three counters of 24 bits, of which the last may lack. Marked
-            // bytes come second in either order.
+            // RFC 9768 section 3.2.3: three counters of 24 bits, the last of which may be missing.
+            // The counter of CE-marked bytes is second in either order.
             (172 | 174, 6 | 9) => self.marked_bytes = word(body, 2).map(|word| word & 0xff_ffff),
             _ => {}
         }
     }
 
-    /// The three flags of ECN as the number that Accurate ECN makes of them (ACE, RFC 9768).
+    /// The three ECN flags as a number (ACE, RFC 9768).
     pub fn ace(&self) -> u8 {
         u8::from(self.ae) << 2 | u8::from(self.cwr) << 1 | u8::from(self.ece)
     }
 
-    /// It acknowledges, and does nothing else.
+    /// Whether it only acknowledges.
     pub fn is_pure_ack(&self) -> bool {
         self.has_ack && !self.syn && !self.fin && !self.rst && self.payload == 0
     }
 }
 
-/// SACK blocks that can be true, by sequence numbers that do not wrap.
+/// Plausible SACK blocks, with sequence numbers extended to 64 bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sacks {
-    /// The receiver had these bytes already (RFC 2883).
+    /// Bytes that the receiver already had (RFC 2883).
     pub duplicate: Option<(u64, u64)>,
-    /// It has these, from and up to, all above the acknowledgement number.
+    /// Bytes that the receiver has, as start and end, all above the acknowledgement number.
     pub blocks: [Option<(u64, u64)>; 4],
 }
 
 impl Sacks {
-    /// Judges the blocks of a segment that acknowledges `ack`; its receiver has sent the bytes
+    /// Checks the blocks of a segment that acknowledges `ack`, whose receiver has sent the bytes
     /// `sent`. RFC 2883 section 4: the first block reports a duplicate if it lies below the
-    /// acknowledgement number or within the second block. A block that ends at or below the
-    /// number, beyond what was sent, or where it begins reports nothing else.
+    /// acknowledgement number or within the second block. A block is otherwise ignored if it is
+    /// empty, ends at or below that number, or ends beyond the sent bytes.
     pub fn judge(blocks: [Option<(u64, u64)>; 4], ack: u64, sent: Range<u64>) -> Sacks {
         let blocks =
             blocks.map(|block| block.filter(|(left, right)| left < right && *right <= sent.end));
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn blocks_that_are_left_lie_between_the_number_and_what_was_sent() {
-        // Every geometry of two blocks on a small line.
+        // Every arrangement of two blocks on a short line.
         let blocks =
             || (95_u64..107).flat_map(|left| (95_u64..107).map(move |right| (left, right)));
         for first in blocks() {
@@ -230,7 +230,7 @@ mod tests {
         Segment::parse(Time(0), 20, 1500, bytes).expect("a header")
     }
 
-    /// Kinds of which the reader wants something, each with what it has to find.
+    /// Option kinds that the reader uses, each with the value to find.
     const KNOWN: [&[u8]; 4] = [
         &[8, 10, 0, 0, 0, 5, 0, 0, 0, 6],
         &[3, 3, 7],
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn an_option_of_any_other_kind_hides_nothing() {
-        // 40 bytes hold the four known ones and 13 more.
+        // 40 bytes hold the four known options and 13 more.
         for kind in (0..=u8::MAX).filter(|kind| ![0, 1, 2, 3, 5, 8].contains(kind)) {
             for length in 2..=13 {
                 for place in 0..=KNOWN.len() {

@@ -1,8 +1,8 @@
-//! The books of a TCP sender, kept again from its packets: what is out, what each ACK newly
-//! delivered, what was taken for lost.
+//! The state of a TCP sender, reconstructed from its packets: outstanding data, newly delivered
+//! data, and data the sender took for lost.
 //!
-//! A loss is what the sender took for one: it shows by being sent again. That is told together with
-//! the ACK it followed at once.
+//! Data counts as lost when the sender retransmits it. The loss is reported with the ACK that
+//! immediately precedes the retransmission.
 
 use crate::estimate::{Demand, Rtt};
 use crate::marks::{Covered, MarkReader, Marks};
@@ -13,23 +13,23 @@ use firstflight::event::{Timeout, Transport};
 use firstflight::{Ack, AckDetail, Congestion, Event, Nanos, Sent, Seq, SoFar, Time};
 use std::collections::BTreeMap;
 
-/// Pieces that are remembered while they are out.
+/// Maximum number of outstanding pieces remembered.
 const MOST_PIECES: usize = 1 << 17;
-/// A repeat this soon after an ACK is an answer to it.
+/// A retransmission this soon after an ACK is a response to it.
 const AT_ONCE: Nanos = Nanos::from_millis(1);
-/// No timer of a TCP in use fires earlier.
+/// No retransmission timer of a TCP in use fires earlier.
 const LEAST_TIMEOUT: Nanos = Nanos::from_millis(190);
-/// Sequence numbers this far ahead of what was sent are of another connection.
+/// Sequence numbers this far from the sent data belong to another connection.
 const FAR: u64 = 1 << 30;
 const USUAL_MSS: u64 = 1448;
-/// Steps that wait for the size of a full segment.
+/// Maximum number of steps that wait for the size of a full segment.
 const MOST_HELD: usize = 256;
-/// A hole that data fills this soon is no loss where no RTT is known.
+/// A hole that is filled this soon is not a loss, if no RTT is known.
 const HOLE_WITHIN: Nanos = Nanos::from_millis(100);
-/// Sequence numbers without wrapping begin here.
+/// Start of the extended sequence numbers.
 const ORIGIN: u64 = 1 << 32;
 
-/// Bytes that left together.
+/// A range of bytes that were sent together.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     end: u64,
@@ -38,12 +38,12 @@ struct Piece {
     transmission: u64,
     repeats: u32,
     sacked: bool,
-    /// It lies before data that was seen, and was not seen itself.
+    /// It precedes captured data and was not captured itself.
     unseen: bool,
     stamp: Option<u32>,
 }
 
-/// A probe of a closed window with data, which the receiver may have taken or not.
+/// Data sent as a probe of a closed window, which the receiver may have accepted or not.
 #[derive(Clone, Copy, Debug)]
 struct Probe {
     end: u64,
@@ -51,7 +51,7 @@ struct Probe {
     stamp: Option<u32>,
 }
 
-/// The way to whoever listens. Steps wait here while the size of a full segment is not known.
+/// Output to the sink. Steps wait here until the size of a full segment is known.
 #[derive(Default)]
 struct Out {
     id: Option<Id>,
@@ -71,11 +71,11 @@ impl Out {
         }
     }
 
-    /// Lets go what waits, with the size that was found, `inferred` or not.
+    /// Releases the waiting steps with the size that was found; `inferred` if no option stated it.
     fn release(&mut self, mss: u64, inferred: bool, sink: &mut impl Sink) {
         let Some((opening, steps)) = self.held.take() else { return };
         let id = sink.open(Opening { mss, ..opening });
-        // Known before its first step: a sink that fails there receives `abandon`.
+        // The ID is set before the first step, so that a sink that fails there receives `abandon`.
         self.id = Some(id);
         if inferred {
             sink.step(id, &Step::Unsure(Unsure::SegmentSize));
@@ -86,7 +86,7 @@ impl Out {
     }
 }
 
-/// The books of one sender.
+/// The state of one sender.
 pub(crate) struct Sender {
     name: String,
     format: &'static str,
@@ -94,8 +94,7 @@ pub(crate) struct Sender {
     pieces: BTreeMap<u64, Piece>,
     pending: Option<Ack>,
     so_far: SoFar,
-    /// Sequence numbers without wrapping: the last one seen, and the same as it stood in the
-    /// packet.
+    /// Reference for extending sequence numbers: the last one, extended and as in the packet.
     anchor: Option<(u64, u32)>,
     una: u64,
     nxt: u64,
@@ -107,59 +106,59 @@ pub(crate) struct Sender {
     last_ack: Option<Time>,
     last_sent: Time,
     timeouts_in_a_row: u32,
-    /// Bytes sent again since the last episode began, and those that the receiver then reported as
-    /// having had already.
+    /// Bytes retransmitted since the last episode began, and those that the receiver then reported
+    /// as duplicates.
     repeated: u64,
     needless: u64,
     episode_end: u64,
     rtt: Rtt,
-    /// From the capture to this end and back: what RTTs lack.
+    /// Round trip between the capture and this end, which RTTs lack.
     near: Nanos,
-    /// An ACK came in the same tick of the clock as its data.
+    /// An ACK had the same clock tick as its data.
     instant: bool,
     demand: Demand,
     handshake: Option<Nanos>,
-    /// Number of the first byte, where the capture tells it.
+    /// Sequence number of the first byte, if the capture shows it.
     origin: Option<u64>,
     first: Option<(Time, u64)>,
     flight: (Time, u64),
     mss_option: Option<u16>,
-    /// Payload of a full segment, where the stack itself has said it.
+    /// Payload of a full segment, if the stack itself stated it.
     mss_told: Option<u64>,
     stamps: bool,
     sizes: Sizes,
     header: u64,
     options: u64,
     mss: u64,
-    /// The options of the SYNs that were seen: of this end, of the other, and whether the latter
-    /// was an answer.
+    /// The window scale options in the SYNs of this end and of the other end, and whether the other
+    /// end's was a SYN/ACK.
     scale: Scale,
     peer_scale: Scale,
     peer_answered: bool,
-    /// Bits of scale that what was in flight needs at least.
+    /// Smallest window scale compatible with the bytes in flight.
     least_scale: u8,
     window: u64,
-    /// The receiver's window is closed, and what was sent beyond it.
+    /// The receiver's window is closed, and the probe sent beyond it.
     closed: bool,
     probe: Option<Probe>,
-    /// The stack itself tells of this connection.
+    /// The records come from the stack itself.
     live: bool,
-    /// What the receiver takes: nothing at or beyond it, and what was told of that.
+    /// The receiver's right window edge, and the edge last reported to the sink.
     edge: u64,
     told_edge: u64,
     marks: MarkReader,
-    /// Marks of the ACK that is pending.
+    /// Number of marks that the pending ACK reports.
     marked: u64,
     missed: u64,
-    /// Segments that filled a hole: they were out of order in the capture.
+    /// Number of segments that filled a hole: they were out of order in the capture.
     filled: u64,
-    /// The largest number that was acknowledged before its data was seen.
+    /// The largest number acknowledged before its data was captured.
     beyond: u64,
     wire_before: u64,
 }
 
 impl Sender {
-    /// Nothing is known yet.
+    /// Creates a sender without any packets.
     pub(crate) fn new(name: String, format: &'static str) -> Sender {
         Sender {
             name,
@@ -216,75 +215,75 @@ impl Sender {
         }
     }
 
-    /// The connection that this one opened, once data of it was acknowledged. A size that is still
-    /// unknown is inferred now.
+    /// The ID of the connection, if any of its data was acknowledged. A size that is still unknown
+    /// is inferred now.
     pub(crate) fn settle(&mut self, sink: &mut impl Sink) -> Option<Id> {
         self.release(true, sink);
         self.out.id
     }
 
-    /// Everything sent was acknowledged.
+    /// Whether everything sent was acknowledged.
     pub(crate) fn is_settled(&self) -> bool {
         self.pieces.is_empty()
     }
 
-    /// Bytes that must have been sent but are not in the capture.
+    /// Number of bytes that must have been sent but are not in the capture.
     pub(crate) fn missed(&self) -> u64 {
         self.missed + self.beyond.saturating_sub(self.nxt.saturating_add(1))
     }
 
-    /// Segments that filled a hole of the capture.
+    /// Number of segments that filled a hole of the capture.
     pub(crate) fn filled(&self) -> u64 {
         self.filled
     }
 
-    /// Bytes that were sent, retransmissions included.
+    /// Number of bytes sent, retransmissions included.
     pub(crate) fn sent(&self) -> u64 {
         self.sent
     }
 
-    /// Its first byte was seen.
+    /// Whether its first byte was captured.
     pub(crate) fn begins(&self) -> bool {
         self.origin.is_some() && self.first.map(|(_, start)| start) == self.origin
     }
 
-    /// Smoothed and smallest RTT, or that of the handshake.
+    /// Smoothed and minimum RTT; before the first sample, both are the RTT of the handshake.
     pub(crate) fn rtts(&self) -> Option<(Nanos, Nanos)> {
         self.rtt.srtt().zip(self.rtt.min()).or(self.handshake.map(|rtt| (rtt, rtt)))
     }
 
-    /// An ACK came in the same tick of the clock as its data.
+    /// Whether an ACK had the same clock tick as its data.
     pub(crate) fn is_instant(&self) -> bool {
         self.instant
     }
 
-    /// The segment acknowledges data that was not seen yet.
+    /// Whether the segment acknowledges data that was not captured yet.
     pub(crate) fn is_ahead(&self, segment: &Segment) -> bool {
         self.first.is_some() && self.wide(segment.ack) > self.nxt.saturating_add(1)
     }
 
-    /// The segment repeats data that is outstanding.
+    /// Whether the segment retransmits data that this end has already sent.
     pub(crate) fn is_repeat(&self, segment: &Segment) -> bool {
         self.first.is_some() && self.wide(segment.seq) < self.nxt
     }
 
-    /// The segment is the next that this end sends: nothing between was missed.
+    /// Whether the segment is the next that this end sends, with nothing missed in between.
     pub(crate) fn is_next(&self, segment: &Segment) -> bool {
         self.first.is_none() || self.wide(segment.seq) == self.nxt
     }
 
-    /// The RTT that the handshake showed.
+    /// Sets the RTT of the handshake.
     pub(crate) fn handshake(&mut self, rtt: Nanos) {
         self.handshake = Some(rtt);
     }
 
-    /// What RTTs lack: the way from the capture to this end and back.
+    /// Sets the round trip between the capture and this end, which RTTs lack.
     pub(crate) fn add_near(&mut self, near: Nanos) {
         self.near = near;
     }
 
-    /// What the stack says of an established connection whose SYN nobody saw: sequence number of
-    /// the first byte, payload of a full segment, scale of the windows it is told, if there is one.
+    /// Sets the stack's values of an established connection whose SYN was not seen: sequence number
+    /// of the first byte, payload of a full segment, and scale of the windows it receives, if any.
     pub(crate) fn established(&mut self, first: u32, mss: u64, scale: Option<u8>) {
         self.anchor = Some((ORIGIN, first.wrapping_sub(1)));
         self.origin = Some(ORIGIN + 1);
@@ -295,12 +294,12 @@ impl Sender {
         self.marks.begin();
     }
 
-    /// Bytes that were acknowledged.
+    /// Number of bytes acknowledged.
     pub(crate) fn delivered(&self) -> u64 {
         self.delivered
     }
 
-    /// What this end says of itself.
+    /// Takes the options of a segment of this end.
     pub(crate) fn learn(&mut self, segment: &Segment) {
         self.stamps |= segment.stamps.is_some() && !segment.syn;
         self.marks.see_own(segment);
@@ -315,19 +314,19 @@ impl Sender {
             self.take_option(segment.mss);
             self.scale = Scale::of_syn(segment);
             self.anchor = Some((ORIGIN, segment.seq));
-            // Data in the SYN counts behind it.
+            // The first byte follows any data in the SYN.
             self.origin = Some(ORIGIN + 1 + u64::from(segment.payload));
         }
     }
 
-    /// What the other end says that matters here.
+    /// Takes the options of a segment of the other end.
     pub(crate) fn learn_of_peer(&mut self, segment: &Segment) {
         self.marks.see_peer(segment);
         if segment.syn {
             self.take_option(segment.mss);
             self.peer_scale = Scale::of_syn(segment);
             self.peer_answered = segment.has_ack;
-            // It acknowledges a SYN that the capture does not hold.
+            // It acknowledges a SYN that is not in the capture.
             if segment.has_ack && self.anchor.is_none() {
                 self.anchor = Some((ORIGIN, segment.ack.wrapping_sub(1)));
                 self.origin = Some(ORIGIN + 1);
@@ -335,8 +334,8 @@ impl Sender {
         }
     }
 
-    /// Bits by which the receiver's windows are scaled, if that is known (RFC 7323 section 2.2:
-    /// both ends have the option, and an answer has it only if the question had).
+    /// Scale of the receiver's windows in bits, if known (RFC 7323 section 2.2: both ends must send
+    /// the option, and a SYN/ACK has it only if the SYN had it).
     fn window_scale(&self) -> Option<u8> {
         match (self.scale, self.peer_scale) {
             (Scale::Without, _) | (_, Scale::Without) => Some(0),
@@ -361,19 +360,20 @@ impl Sender {
         let Some(mss) = self.mss_option.map(u64::from) else {
             return self.sizes.full().unwrap_or(USUAL_MSS);
         };
-        // RFC 6691: what options take of a segment, its payload lacks. Options that only some
-        // segments have shorten nothing.
+        // RFC 6691: options reduce a segment's payload. Options that only some segments have do not
+        // reduce the size of a full segment.
         let usual = mss.saturating_sub(if self.stamps { 12 } else { 0 }).max(64);
         let less = mss.saturating_sub(self.options).max(64);
         if less < usual && !self.sizes.hold(usual) && self.sizes.hold(less) { less } else { usual }
     }
 
-    /// Neither the stack nor a SYN has said how large a full segment is.
+    /// Whether neither the stack nor a SYN has stated the size of a full segment.
     fn infers_mss(&self) -> bool {
         self.mss_told.is_none() && self.mss_option.is_none()
     }
 
-    /// Tells whoever listens, at the latest when `now`, or once the size of a full segment is known.
+    /// Releases the steps to the sink: if `now` is set, or once the size of a full segment is
+    /// known.
     fn release(&mut self, now: bool, sink: &mut impl Sink) {
         let inferred = self.infers_mss();
         let full = self.out.held.as_ref().is_some_and(|(_, steps)| steps.len() >= MOST_HELD);
@@ -382,7 +382,7 @@ impl Sender {
         }
     }
 
-    /// The sequence number without wrapping, near the one before.
+    /// Extends a sequence number, choosing the value nearest to the last one.
     fn unwrap(&mut self, seq: u32) -> u64 {
         self.anchor.get_or_insert((ORIGIN, seq));
         self.wide(seq)
@@ -401,7 +401,7 @@ impl Sender {
             .max(LEAST_TIMEOUT)
     }
 
-    /// This end sent something.
+    /// Takes a segment that this end sent.
     pub(crate) fn on_sent(&mut self, segment: &Segment, sink: &mut impl Sink) {
         if segment.syn || self.reminds(segment, sink) || segment.payload == 0 {
             return;
@@ -415,7 +415,7 @@ impl Sender {
         if end > self.nxt.saturating_add(FAR) || end.saturating_add(FAR) < self.nxt {
             return;
         }
-        // Once somebody was told, a size that was only inferred stays.
+        // An inferred size stays once steps have been released.
         if self.out.id.is_none() || !self.infers_mss() {
             self.mss = self.find_mss();
         }
@@ -433,12 +433,13 @@ impl Sender {
         self.last_sent = segment.now;
     }
 
-    /// Counts what is no data: a probe of a closed window (RFC 9293 section 3.8.6.1), which has no
-    /// payload and an old sequence number, or the bytes behind those that were acknowledged; and a
-    /// keep-alive (section 3.8.4), which comes after a silence. Neither can be lost.
+    /// Recognizes segments that are not data: a probe of a closed window (RFC 9293 section
+    /// 3.8.6.1), which either has at most one byte and an old sequence number or carries the bytes
+    /// after the acknowledged ones, and a keep-alive (section 3.8.4), which follows a silence.
+    /// Neither can be lost.
     fn reminds(&mut self, segment: &Segment, sink: &mut impl Sink) -> bool {
-        // Somebody who watches a socket does not see a window open while nothing is out, and the
-        // stacks that can be watched probe without data.
+        // A program that watches a socket does not see a window open while nothing is outstanding,
+        // and the stacks that can be watched probe without data.
         let idle = self.first.is_some() && self.una == self.nxt && !self.live;
         if !idle || segment.fin || segment.rst {
             return false;
@@ -463,7 +464,7 @@ impl Sender {
         true
     }
 
-    /// The receiver took the bytes of a probe up to `end`: they were data.
+    /// The receiver accepted the bytes of a probe up to `end`, so they count as data.
     fn take_probe(&mut self, probe: Probe, end: u64, now: Time, sink: &mut impl Sink) {
         self.flush(sink);
         let bytes = end - self.nxt;
@@ -473,8 +474,8 @@ impl Sender {
         self.tell_sent(now, bytes, sink);
     }
 
-    /// Data that stands behind later data in the capture, before anything was acknowledged: the
-    /// connection begins with it. Returns where the rest of the segment starts.
+    /// Takes data that follows later data in the capture, before anything was acknowledged: it is
+    /// the start of the connection. Returns where the rest of the segment starts.
     fn precede(&mut self, segment: &Segment, start: u64, end: u64) -> u64 {
         let is_own = self.origin.is_some_and(|origin| start >= origin);
         let first = self.first.map_or(0, |(_, first)| first);
@@ -500,8 +501,8 @@ impl Sender {
         rest
     }
 
-    /// Data that fills a hole sooner than any retransmission could was out of order in the capture;
-    /// nothing was lost. Whether all of it did.
+    /// Data that fills a hole sooner than any retransmission could was out of order in the capture,
+    /// not lost. Returns whether this applies to all of it.
     fn fill(&mut self, segment: &Segment, start: u64, end: u64) -> bool {
         let within = self.rtt.min().or(self.handshake).unwrap_or(HOLE_WITHIN);
         let is_hole = |piece: &Piece| piece.unseen && segment.now.since(piece.at) < within;
@@ -584,7 +585,7 @@ impl Sender {
         self.out.step(Step::Event(Event::Sent(sent), wire), sink);
     }
 
-    /// Makes a piece begin at `at`, if one goes across.
+    /// Splits the piece that contains `at`, so that a piece starts there.
     fn split(&mut self, at: u64) {
         if let Some((&start, &piece)) = self.pieces.range(..at).next_back()
             && piece.end > at
@@ -594,7 +595,7 @@ impl Sender {
         }
     }
 
-    /// Bytes left again.
+    /// Records a retransmission.
     fn repeat(&mut self, segment: &Segment, start: u64, end: u64, sink: &mut impl Sink) {
         let now = segment.now;
         let start = start.max(self.una);
@@ -620,8 +621,8 @@ impl Sender {
         }
         let since_heard = self.last_ack.map_or(Nanos::MAX, |at| now.since(at));
         let quiet = since_heard.min(now.since(self.last_sent));
-        // RFC 8985 section 7: a probe repeats the last segment when nothing was heard; it says
-        // nothing about a loss.
+        // RFC 8985 section 7: a tail loss probe retransmits the last segment after a silence; it is
+        // no sign of a loss.
         let probe = self.sacked == 0
             && end == self.nxt
             && end - start <= self.mss
@@ -672,12 +673,12 @@ impl Sender {
         self.flush(sink);
     }
 
-    /// The other end acknowledges.
+    /// Takes an ACK of the other end.
     pub(crate) fn on_ack(&mut self, segment: &Segment, sink: &mut impl Sink) {
         if segment.syn || self.first.is_none() {
             return;
         }
-        // Acknowledgements count in this end's sequence numbers.
+        // Acknowledgement numbers refer to this end's sequence numbers.
         let number = self.unwrap(segment.ack);
         if number > self.nxt
             && let Some(probe) = self.probe.filter(|probe| number <= probe.end)
@@ -729,7 +730,7 @@ impl Sender {
             self.rtt.add(rtt);
         }
         let limit = self.window;
-        // With nothing outstanding whoever watches a socket is not told of it.
+        // With nothing outstanding, a program that watches a socket does not see the window.
         if news.bytes > 0 || marked || !self.is_settled() {
             self.take_window(number, segment.window);
         }
@@ -762,7 +763,7 @@ impl Sender {
         self.see_needless(now, duplicate, sink);
     }
 
-    /// Payload of what was marked: as the receiver counts it, or as many full segments.
+    /// Payload of the marked packets: as the receiver counts it, or as many full segments.
     fn marked_bytes(&self, marks: &Marks, acked: u64) -> Option<u64> {
         let counted = marks
             .bytes
@@ -770,7 +771,7 @@ impl Sender {
         counted.filter(|_| marks.packets > 0).map(|bytes| bytes.min(acked))
     }
 
-    /// Windows whose scale is not known tell only that it is not below what is in flight: right
+    /// A window of unknown scale only gives a minimum of the scale, from the bytes in flight: right
     /// edges do not move back (RFC 9293 section 3.8.6).
     fn take_window(&mut self, number: u64, window: u16) {
         if let Some(scale) = self.window_scale() {
@@ -787,8 +788,8 @@ impl Sender {
         }
     }
 
-    /// Books the SACK blocks. Returns the bytes that the receiver reports as having had already
-    /// (RFC 2883).
+    /// Processes the SACK blocks. Returns the number of bytes that the receiver reports as
+    /// duplicates (RFC 2883).
     fn sack(&mut self, number: u64, segment: &Segment, news: &mut News) -> u64 {
         let blocks = segment.sacks.map(|block| {
             let (left, right) = block?;
@@ -797,14 +798,14 @@ impl Sender {
         let first = self.first.map_or(self.una, |(_, first)| first);
         let sacks = Sacks::judge(blocks, number, first..self.nxt);
         for (left, right) in sacks.blocks.into_iter().flatten() {
-            // An ACK that was overtaken may report what is acknowledged by now.
+            // An overtaken ACK may report data that is acknowledged by now.
             let left = left.max(self.una);
             if left >= right {
                 continue;
             }
             self.split(left);
             self.split(right);
-            // Blocks come again with every ACK: only what is not booked yet is looked at.
+            // Blocks are repeated in every ACK, so only new ones are processed.
             let mut at = left;
             while let Some((&start, piece)) =
                 self.pieces.range_mut(at..right).find(|(_, piece)| !piece.sacked)
@@ -819,7 +820,7 @@ impl Sender {
         sacks.duplicate.map_or(0, |(left, right)| right - left)
     }
 
-    /// Everything that was repeated proved needless: the episode was a false alarm.
+    /// All retransmitted data proved unnecessary: the episode was a false alarm.
     fn see_needless(&mut self, now: Time, duplicate: u64, sink: &mut impl Sink) {
         self.needless += duplicate;
         if duplicate > 0 && self.repeated > 0 && self.needless >= self.repeated {
@@ -852,7 +853,7 @@ impl Sender {
         self.tell_edge(sink);
     }
 
-    /// The receiver lets it go further than before.
+    /// Reports an advance of the receiver's right window edge.
     fn tell_edge(&mut self, sink: &mut impl Sink) {
         if self.out.is_open() && self.edge > self.told_edge {
             self.told_edge = self.edge;
@@ -895,7 +896,7 @@ impl Sender {
         self.release(false, sink);
     }
 
-    /// Something of it was not seen: what was told is given up.
+    /// Withdraws what was reported.
     pub(crate) fn abandon(&mut self, sink: &mut impl Sink) {
         self.pending = None;
         if let Some(id) = self.out.id {
@@ -903,7 +904,7 @@ impl Sender {
         }
     }
 
-    /// The capture, or the connection, is over.
+    /// Ends the connection.
     pub(crate) fn close(&mut self, sink: &mut impl Sink) {
         self.flush(sink);
         self.release(true, sink);
@@ -917,7 +918,7 @@ impl Sender {
     }
 }
 
-/// The option of a SYN that scales windows.
+/// Window scale option of a SYN.
 #[derive(Clone, Copy, Debug)]
 enum Scale {
     /// The SYN, or its options, are not in the capture.
@@ -936,13 +937,13 @@ impl Scale {
     }
 }
 
-/// What one ACK newly delivered.
+/// Data newly delivered by one ACK.
 #[derive(Default)]
 struct News {
     bytes: u64,
     packets: u64,
     transmission: Option<u64>,
-    /// When the latest of it left, if that can be told.
+    /// Send time of the most recently sent data, if it is known which copy was delivered.
     rtt: Option<Time>,
 }
 
@@ -954,8 +955,8 @@ impl News {
             return;
         }
         self.transmission = Some(piece.transmission);
-        // RFC 6298 section 3: of bytes sent more than once only if the time stamp says which copy
-        // is meant.
+        // RFC 6298 section 3: retransmitted bytes give a sample only if the timestamp identifies
+        // the copy.
         let echoed = segment.stamps.map(|stamps| stamps.1);
         let told = (piece.repeats == 0 && !piece.unseen)
             || (piece.stamp.is_some() && piece.stamp == echoed);

@@ -1,20 +1,20 @@
-//! The size of a full segment, read from the segments where no option says it.
+//! Infers the size of a full segment from the segments, if no option states it.
 
 use std::collections::BTreeMap;
 
-/// Sizes that are remembered.
+/// Maximum number of sizes remembered.
 const MOST: usize = 64;
-/// A larger size is several segments, which the network card cuts up or has merged.
+/// A larger size is several segments that the network card will split or has merged.
 const JUMBO: u32 = 9000;
 /// Payload of a full Ethernet frame.
 const ETHERNET: u32 = 1460;
-/// Packets of 576 bytes pass anywhere (RFC 9293 section 3.7.1): less is no full segment, even with
-/// all options.
+/// Packets of 576 bytes pass anywhere (RFC 9293 section 3.7.1). A smaller payload is no full
+/// segment, even with all options.
 const USUAL_LEAST: u32 = 496;
-/// So many full segments settle the size; of smaller ones twice as many.
+/// Number of full segments that settle the size; twice as many for smaller sizes.
 const ENOUGH: u64 = 4;
 
-/// Payloads of data segments, and how often each was seen.
+/// Payload sizes of data segments, and how often each was seen.
 #[derive(Debug, Default)]
 pub(crate) struct Sizes {
     counts: BTreeMap<u32, u64>,
@@ -23,38 +23,38 @@ pub(crate) struct Sizes {
 }
 
 impl Sizes {
-    /// A data segment.
+    /// Adds a data segment.
     pub(crate) fn see(&mut self, payload: u32) {
         if self.counts.len() >= MOST && !self.counts.contains_key(&payload) {
             return;
         }
         *self.counts.entry(payload).or_default() += 1;
         self.segments += 1;
-        // To look costs more than to count.
+        // Searching costs more than counting.
         let looks = self.segments <= 32 || self.segments.is_power_of_two();
         if looks && !self.is_settled() {
             self.best = self.find();
         }
     }
 
-    /// Some segment had this size, or was made of segments of this size.
+    /// Whether a segment had this size or a multiple of it.
     pub(crate) fn hold(&self, size: u64) -> bool {
         size > 0 && self.counts.keys().any(|seen| u64::from(*seen).is_multiple_of(size))
     }
 
-    /// The size that most full segments have.
+    /// The size of most full segments.
     pub(crate) fn full(&self) -> Option<u64> {
         let (size, segments) = self.best?;
         (size >= USUAL_LEAST || segments >= 2 * ENOUGH).then_some(u64::from(size))
     }
 
-    /// More segments would not change it.
+    /// Whether more segments would not change the size.
     pub(crate) fn is_settled(&self) -> bool {
         self.best.is_some_and(|(size, segments)| size >= USUAL_LEAST && segments >= ENOUGH)
     }
 
-    /// The size of which most bytes are multiples, and its segments. Of sizes that do equally well
-    /// the usual one, then the larger one.
+    /// The size of which most bytes are multiples, and the number of its segments. Ties go to a
+    /// usual size, then to the larger one.
     fn find(&self) -> Option<(u32, u64)> {
         let least =
             if self.counts.keys().any(|size| *size >= USUAL_LEAST) { USUAL_LEAST } else { 1 };
@@ -69,7 +69,7 @@ impl Sizes {
         };
         let candidates = self.counts.keys().flat_map(|size| made_of(*size));
         let seen = |size: &u32| self.counts.get(size).copied().unwrap_or(0);
-        // Half of a full segment is no size of which full ones are made.
+        // A fraction of a full segment is not itself a full size.
         let is_rest = |part: u32| {
             let larger = self.counts.range(part + 1..);
             let whole = larger.filter(|(size, _)| **size <= ETHERNET && size.is_multiple_of(part));
@@ -105,7 +105,7 @@ mod tests {
             (&[(1448, 3)][..], 1448),
             (&[(18, 1), (1448, 5)], 1448),
             (&[(91, 20), (1200, 4), (33, 2)], 1200),
-            // Merged pairs, threes, and what is left over.
+            // Merged pairs, merged triples, and remainders.
             (&[(2896, 30)], 1448),
             (&[(2896, 30), (1448, 2)], 1448),
             (&[(4344, 9), (2896, 4), (700, 1)], 1448),

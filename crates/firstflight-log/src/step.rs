@@ -1,7 +1,6 @@
-//! What every reader turns its file into: connections, and for each the steps that a controller is
-//! driven by.
+//! Common output of all readers: connections, and for each the steps that drive a controller.
 //!
-//! A reader knows nothing of algorithms; whoever listens knows nothing of formats.
+//! A reader does not depend on algorithms, nor a sink on formats.
 
 use crate::fault::Fault;
 use crate::quality::Quality;
@@ -9,39 +8,40 @@ use firstflight::event::Transport;
 use firstflight::startup::ExitReason;
 use firstflight::{Config, Event, Nanos, Seq, Time};
 
-/// A connection within one run, in order of opening.
+/// A connection within one run, numbered in order of opening.
 pub type Id = usize;
 
-/// A connection of which enough is known to drive controllers: opened just before its first ACK.
+/// A connection, opened just before its first ACK, when enough is known to drive controllers.
 #[derive(Clone, Debug)]
 pub struct Opening {
-    /// Name: the file and, within the file, what identifies it.
+    /// Name: the file and, within the file, the connection's identifier.
     pub name: String,
-    /// The group of a population it belongs to, where the trace says so.
+    /// The group of a population it belongs to, if the trace states it.
     pub group: Option<String>,
-    /// Program that wrote it, for people: `qlog of noq`, `capture`, `own trace`.
+    /// Program that wrote the log, for people: `qlog of noq`, `capture`, `own trace`.
     pub origin: String,
-    /// Whose rules.
+    /// Transport whose rules apply.
     pub transport: Transport,
-    /// When the controller was made.
+    /// Time at which the controller was created.
     pub made: Time,
-    /// When the first data packet left: where times count from.
+    /// Time at which the first data packet was sent; times count from here.
     pub start: Time,
-    /// Payload of a full packet as windows count it, bytes; so far.
+    /// Payload of a full packet as windows count it, bytes; the largest so far.
     pub mss: u64,
     /// Bytes sent before the first ACK.
     pub first_flight: u64,
-    /// From the first packet of these to the last, where that was seen.
+    /// Time from the first packet of the first flight to the last, if both were seen.
     pub first_flight_span: Option<Nanos>,
-    /// First packet or sequence number.
+    /// First packet number or sequence number.
     pub nxt: Seq,
-    /// The first flight left spread over time, not at once; `None` if it is too short to tell.
+    /// Whether the first flight was spread over time instead of sent at once; `None` if it is too
+    /// short to tell.
     pub paced: Option<bool>,
     /// RTT sample of the handshake.
     pub handshake_rtt: Option<Nanos>,
-    /// The arm that really ran, as the trace states: then the replay of that arm is exact.
+    /// The arm that really ran, if the trace states it; the replay of that arm is then exact.
     pub ran: Option<Ran>,
-    /// Statements of the log that packets do not show.
+    /// Values that only the log states, not the packets.
     pub stated: Stated,
 }
 
@@ -50,114 +50,114 @@ pub struct Opening {
 pub struct Stated {
     /// The initial window, bytes.
     pub initial_window: Option<u64>,
-    /// The log has no place for losses: none seen does not mean none.
+    /// The log cannot record losses, so seeing none does not mean that there were none.
     pub loss_unknown: bool,
-    /// Its rows are no ACKs but sums over this long: they show the path, and no exits.
+    /// Length of the interval if rows are sums instead of ACKs: they show the path, but no exits.
     pub coarse: Option<Nanos>,
 }
 
-/// Facts in a trace of ours about the controller that wrote it.
+/// Facts that one of our traces states about the controller that wrote it.
 #[derive(Clone, Debug)]
 pub struct Ran {
-    /// The arm in full.
+    /// The arm's full text.
     pub arm: String,
-    /// Configuration from the connection.
+    /// Configuration of the connection's controller.
     pub config: Config,
-    /// Best exit in bytes, for the oracle.
+    /// Best exit for the oracle, bytes.
     pub oracle_exit: u64,
-    /// The records are what that controller was told, so its replay is exact; otherwise they were
-    /// worked out from packets.
+    /// The records are the controller's exact inputs, so its replay is exact; otherwise they were
+    /// reconstructed from packets.
     pub complete: bool,
-    /// Rate and idle round trip of the path, bits per second and ns, where it is an emulated one.
+    /// Rate and idle round trip of an emulated path, bits per second and ns.
     pub path: Option<(u64, u64)>,
 }
 
 /// Exit of the startup that really ran, as recorded in the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recorded {
-    /// Why.
+    /// Reason for the exit.
     pub reason: ExitReason,
-    /// When.
+    /// Time of the exit.
     pub at: Time,
-    /// Window when it was detected, bytes.
+    /// Congestion window at detection, bytes.
     pub detect_cwnd: u64,
 }
 
-/// One thing that happened.
+/// One event of a connection.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::large_enum_variant, reason = "a step is handed on at once, and most are events")]
 pub enum Step {
-    /// Something that a controller is told (`Ready` and a new size only by logs of our own), with the
-    /// bytes that a packet which left takes on the wire, IP header included; 0 for all else.
+    /// An input of a controller (`Ready` and a changed size only in our own logs), and the bytes
+    /// that a sent packet takes on the wire, IP header included; 0 for other events.
     Event(Event, u64),
-    /// How the startup that really ran left; none: a false alarm took it back.
+    /// Exit of the startup that really ran; `None` if a false alarm withdrew it.
     Exit(Option<Recorded>),
-    /// What the real sender said of itself.
+    /// Values that the real sender stated.
     Window {
-        /// When.
+        /// Time of the statement.
         now: Time,
-        /// Its window, bytes.
+        /// Congestion window, bytes.
         cwnd: u64,
-        /// Its threshold, bytes.
+        /// Slow start threshold, bytes.
         ssthresh: Option<u64>,
     },
-    /// Rates that the real sender stated, bits per second: at which it paced, and which it
-    /// estimated the path to carry.
+    /// Rates that the real sender stated, bits per second.
     Rates {
-        /// Pacing.
+        /// Pacing rate.
         pacing: Option<u64>,
-        /// Estimate.
+        /// Estimate of the path's bandwidth.
         bandwidth: Option<u64>,
     },
-    /// The receiver's window and not the sender's was the limit when this ACK came.
+    /// The receiver's window, not the sender's, was the limit when this ACK arrived.
     ReceiverLimited(Time),
-    /// From now on the receiver takes what lies before this: nothing beyond may be sent.
+    /// New right edge of the receiver's window: nothing beyond it may be sent.
     ReceiverEdge(Seq),
-    /// The next ACK reports so many marked packets. Without this an ACK with a mark reports one.
+    /// Number of marked packets that the next ACK reports. Without this step an ACK with a mark
+    /// reports 1.
     Marks(u64),
-    /// The sender asked whether the receiver's closed window has opened.
+    /// The sender probed whether the receiver's closed window has opened.
     WindowProbe(Time),
-    /// The sender, with nothing to send, asked whether the other end is still there.
+    /// The idle sender checked whether the other end is still there.
     KeepAlive(Time),
-    /// Something that the trace does not hold and that was inferred or left out.
+    /// A value that is not in the trace and was inferred or left out.
     Unsure(Unsure),
 }
 
-/// Gap in a trace.
+/// A gap in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unsure {
-    /// The size of a full segment: no end's SYN says it, so it comes from the segments.
+    /// The size of a full segment: no SYN states it, so it was inferred from the segments.
     SegmentSize,
-    /// The scale of the receiver's windows: no verdict comes from them.
+    /// The scale of the receiver's windows: nothing is concluded from them.
     WindowScale {
-        /// What was in flight needs at least so many bits.
+        /// Minimum number of bits, derived from the bytes in flight.
         least: u8,
     },
 }
 
-/// Somebody who listens to a reader.
+/// Receives what a reader finds.
 pub trait Sink {
-    /// A connection begins.
+    /// A connection starts.
     fn open(&mut self, opening: Opening) -> Id;
-    /// Something happened in it.
+    /// An event of a connection.
     fn step(&mut self, id: Id, step: &Step);
-    /// How well it was captured, before it is over; formats without packets give no such record.
+    /// The quality of its capture, before it is closed; only for formats with packets.
     fn judge(&mut self, id: Id, quality: &Quality) {
         let _ = (id, quality);
     }
-    /// It is over: closed, or the file ended.
+    /// The connection is closed, or the file has ended.
     fn close(&mut self, id: Id);
-    /// Its steps would mislead, or are not enough: it is to be forgotten.
+    /// The steps of the connection are misleading or insufficient; discard them.
     fn abandon(&mut self, id: Id);
-    /// The file is not all that it should be; what was read before stays.
+    /// A fault of the file; everything read before it stays valid.
     fn remark(&mut self, fault: Fault);
-    /// The file is as it should be, but not all that it holds was used.
+    /// The file has no fault, but not all of its contents were used.
     fn note(&mut self, note: Fault) {
         let _ = note;
     }
 }
 
-/// Size of the input read from a file.
+/// Amount of input read from a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
     /// Bytes read, after decompression.

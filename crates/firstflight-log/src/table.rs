@@ -1,4 +1,4 @@
-//! CSV: traces of our own, and tables with one row per ACK from whatever wrote them (columns in
+//! CSV: our own traces, and tables of any origin with one row per ACK (columns in
 //! `docs/replay.md`).
 
 use crate::fault::{Fault, Place};
@@ -14,18 +14,18 @@ use firstflight::{Nanos, Time};
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read};
 
-/// A line longer than this is no row.
+/// A longer line is not a row.
 const LONGEST_LINE: usize = 1 << 20;
-/// Rows that are looked at before the first is believed.
+/// Number of rows that are examined before the first one is used.
 const LOOKED_AT: usize = 256;
-/// No connection counts further.
+/// Largest plausible total of a connection.
 const MOST_TOTAL: u64 = 1 << 60;
 
 /// Reads a table.
 ///
 /// # Errors
-/// If it has no header that is understood, or stops being a table before anything could be told
-/// from it.
+/// If no header is recognized, or the file stops being a table before anything could be read from
+/// it.
 pub fn read(file: &str, bytes: Box<dyn Read>, sink: &mut impl Sink) -> Result<Extent, Fault> {
     let guarded = Lines { from: bytes, since_line_end: 0, read: 0 };
     let mut text = BufReader::with_capacity(1 << 16, guarded);
@@ -103,7 +103,7 @@ pub fn read(file: &str, bytes: Box<dyn Read>, sink: &mut impl Sink) -> Result<Ex
     }
 }
 
-/// Keeps the first row that was left out.
+/// Keeps the first fault of a row that was left out.
 fn note(broken: &mut Option<Fault>, file: &str, taken: Result<(), Wrong>) {
     if let Err(Wrong::Row(line, what)) = taken {
         let what = format!("{what}; this row and others like it are left out");
@@ -111,11 +111,11 @@ fn note(broken: &mut Option<Fault>, file: &str, taken: Result<(), Wrong>) {
     }
 }
 
-/// What is wrong with a table.
+/// A fault of a table.
 enum Wrong {
-    /// One row, at this line.
+    /// A row, at this line.
     Row(u64, String),
-    /// All of it.
+    /// The whole table.
     Table(String),
 }
 
@@ -127,15 +127,15 @@ fn fault(file: &str, error: &csv::Error) -> Fault {
     }
 }
 
-/// How a table is written.
+/// Syntax of a table.
 struct Layout {
     delimiter: u8,
-    /// The names of the columns, where they stand behind a `#`.
+    /// The column names, if they follow a `#`.
     header: Option<Vec<String>>,
 }
 
 impl Layout {
-    /// By the beginning of the file.
+    /// Detects the layout from the start of the file.
     fn of(head: &[u8]) -> Layout {
         let mut comment: &[u8] = b"";
         let mut first: &[u8] = b"";
@@ -161,10 +161,10 @@ impl Layout {
     }
 }
 
-/// What stands in front of the line that bpftrace begins its output with; `Attaching 2 probes...`.
+/// Start of the first line that bpftrace writes: `Attaching 2 probes...`.
 const BANNER: &[u8] = b"Attaching ";
 
-/// The length of the line that bpftrace begins its output with, if this is such.
+/// The length of the first line that bpftrace writes; 0 if the file does not start with it.
 pub(crate) fn banner(head: &[u8]) -> usize {
     if !head.starts_with(BANNER) {
         return 0;
@@ -172,10 +172,10 @@ pub(crate) fn banner(head: &[u8]) -> usize {
     memchr::memchr(b'\n', head).map_or(0, |end| end + 1)
 }
 
-/// The one of comma, semicolon and tab that a line has most of.
+/// The most frequent of comma, semicolon and tab in a line.
 pub(crate) fn delimiter(line: &[u8]) -> u8 {
     let count = |mark: u8| memchr::memchr_iter(mark, line).count();
-    // A comma may be a decimal one, a semicolon or tab may not.
+    // A comma may be a decimal separator; a semicolon or tab may not.
     let marks = [b',', b';', b'\t'];
     marks
         .into_iter()
@@ -184,7 +184,7 @@ pub(crate) fn delimiter(line: &[u8]) -> u8 {
         .unwrap_or(b',')
 }
 
-/// A name of a column without case, quotes and marks: `Time (ms)` is `time_ms`.
+/// A column name without case, quotes and punctuation: `Time (ms)` becomes `time_ms`.
 fn plain(name: &str) -> String {
     let mut plain = String::new();
     for c in name.trim().chars() {
@@ -198,7 +198,7 @@ fn plain(name: &str) -> String {
     plain
 }
 
-/// Bytes that give up on a line without an end, before it fills the memory.
+/// Stops reading at a line without end before it fills the memory.
 struct Lines {
     from: Box<dyn Read>,
     since_line_end: usize,
@@ -222,14 +222,13 @@ impl Read for Lines {
     }
 }
 
-/// Rows of either kind.
 trait Rows<S> {
     fn take(&mut self, record: &ByteRecord, line: u64, sink: &mut S) -> Result<(), Wrong>;
-    /// No more rows come to look at before the first is believed.
+    /// Called when no more rows follow, for rows that still wait to be examined.
     fn look(&mut self, _sink: &mut S) -> Result<(), Wrong> {
         Ok(())
     }
-    /// The file is over: how many connections there were.
+    /// Ends the file; returns the number of connections.
     fn end(&mut self, sink: &mut S) -> u64;
 }
 
@@ -259,19 +258,19 @@ impl OwnRows {
         };
         let event = get("event").unwrap_or_default();
         let connection = get("connection").and_then(|text| text.parse().ok());
-        // Connections stand one after the other.
+        // Connections follow each other in the file.
         if self.connection != connection && event != "start" && self.connection.is_some() {
             return Err("a row of another connection before its `start`".into());
         }
-        // Signals are what the algorithm thought, not what it was told: no column of them is asked
-        // for.
+        // Signals are internal values of the algorithm, not its inputs, so their columns are not
+        // read.
         let entry = Row(&get).entry(&event, &Log::default())?;
         self.connection = connection;
         entry.map_or(Ok(()), |entry| self.own.take(&self.file, &entry, sink))
     }
 }
 
-/// Where the columns are.
+/// Positions of the columns.
 struct Columns {
     time: (usize, u64),
     acked: (usize, Counts),
@@ -339,20 +338,19 @@ impl Columns {
     }
 }
 
-/// Rows of a table of ACKs.
 struct AckRows {
     columns: Columns,
-    /// As the table names the acknowledged bytes.
+    /// The table's name for the acknowledged bytes.
     acked_name: String,
     ledger: Ledger,
-    /// The first rows, until it is clear how they are meant.
+    /// The first rows, until the meaning of the columns is decided.
     held: Vec<Held>,
     meaning: Option<Meaning>,
-    /// The totals of each connection in its last row.
+    /// The totals in the last row of each connection.
     totals: HashMap<String, (u64, u64)>,
 }
 
-/// A row as it stands in the table.
+/// A row as the table states it.
 #[derive(Clone)]
 struct Held {
     line: u64,
@@ -387,7 +385,7 @@ impl AckRows {
         }
     }
 
-    /// Looks at the rows so far, and takes them as they turn out to be meant.
+    /// Decides the meaning of the columns from the rows so far, and processes these rows.
     fn decide(&mut self, sink: &mut impl Sink) -> Result<(), Wrong> {
         let held = std::mem::take(&mut self.held);
         if held.is_empty() {
@@ -417,7 +415,7 @@ impl AckRows {
         first
     }
 
-    /// Takes a row whose meaning is known.
+    /// Processes a row whose meaning is known.
     fn believe(&mut self, held: Held, meaning: Meaning, sink: &mut impl Sink) -> Result<(), Wrong> {
         let Held { line, key, group, transport, mut row } = held;
         let wrong = |what: String| Wrong::Row(line, what);
@@ -432,7 +430,8 @@ impl AckRows {
         if meaning.acked == Counts::Total {
             row.acked = match before {
                 Some((acked, _)) => grown(row.acked, acked)?,
-                // A log that begins later says nothing of what its first ACK acknowledged.
+                // If a log starts later, its first total does not show what the first ACK
+                // acknowledged.
                 None => Some(row.acked).filter(|acked| *acked <= 64 * mss(&row)).unwrap_or(0),
             };
         }
@@ -457,7 +456,6 @@ fn hint(row: &AckRow) -> Hint {
     Hint { acked, lost, sequence, inflight, cwnd, mss: mss(row) }
 }
 
-/// The cells of a row.
 struct Cells<'a>(&'a ByteRecord);
 
 impl Cells<'_> {
@@ -467,7 +465,7 @@ impl Cells<'_> {
 
     fn whole(&self, index: Option<usize>, what: &str) -> Result<Option<u64>, String> {
         match index.filter(|index| !self.0[*index].is_empty()) {
-            // Whole numbers are read as such: a double holds only 53 bits.
+            // Whole numbers are parsed as integers, because a double holds only 53 bits.
             Some(index) => self
                 .text(index)
                 .parse::<u64>()
@@ -478,7 +476,7 @@ impl Cells<'_> {
     }
 
     fn nanos(&self, (index, scale): (usize, u64), what: &str) -> Result<u64, String> {
-        // Where semicolons separate cells, a comma separates decimals.
+        // If semicolons separate cells, a comma is the decimal separator.
         let text = self.text(index).replacen(',', ".", 1);
         match decimal(&text, scale) {
             Some(nanos) => Ok(nanos),
@@ -498,8 +496,8 @@ fn number(text: &str, what: &str) -> Result<f64, String> {
     number.ok_or_else(|| format!("{what}: `{text}` is no number, 0 or more"))
 }
 
-/// A plain decimal number times `scale`, to the nearest whole: a double cannot tell microseconds
-/// apart since 1970.
+/// A plain decimal number times `scale`, rounded to a whole number. A double cannot resolve
+/// microseconds since 1970.
 fn decimal(text: &str, scale: u64) -> Option<u64> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.len() <= 18 && text.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,10 +1,10 @@
-//! A window on a stream of bytes that slides along: whoever parses sees one piece at a time, and no
-//! piece is larger than the limit.
+//! A sliding window on a byte stream: a parser sees one piece at a time, and no piece is larger
+//! than the limit.
 
 use std::io::{self, Read};
 
-/// The largest piece that is looked at whole: an event of a trace, a line of a table, a block of a
-/// capture.
+/// Maximum size of a piece that is read as a whole: an event of a trace, a line of a table, a block
+/// of a capture.
 pub(crate) const LARGEST: usize = 1 << 24;
 const FIRST: usize = 1 << 18;
 
@@ -21,7 +21,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Nothing is read yet.
+    /// Creates an empty window.
     pub(crate) fn new(from: Box<dyn Read>) -> Window {
         Window {
             from,
@@ -34,7 +34,7 @@ impl Window {
         }
     }
 
-    /// What is there and not yet taken.
+    /// The bytes read and not yet taken.
     pub(crate) fn seen(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
@@ -44,15 +44,15 @@ impl Window {
         self.offset
     }
 
-    /// Lets go of the first `bytes`.
+    /// Drops the first `bytes` bytes.
     pub(crate) fn take(&mut self, bytes: usize) {
         let bytes = bytes.min(self.end - self.start);
         self.start += bytes;
         self.offset += bytes as u64;
     }
 
-    /// Reads more behind what is there; false at the end of the stream, at an error, or when the
-    /// window is as large as it may be.
+    /// Reads more bytes; false at the end of the stream, after an error, or when the window has its
+    /// maximum size.
     pub(crate) fn more(&mut self) -> bool {
         if self.over {
             return false;
@@ -79,12 +79,12 @@ impl Window {
         }
     }
 
-    /// The stream has no more bytes than those seen.
+    /// Whether the stream has no more bytes than those in the window.
     pub(crate) fn is_over(&self) -> bool {
         self.over
     }
 
-    /// Why the stream ended, if not because it was over; asked once.
+    /// The error that ended the stream, if any; it is returned only once.
     pub(crate) fn failure(&mut self) -> Option<io::Error> {
         self.failed.take()
     }

@@ -1,6 +1,6 @@
-//! How fast, and in how much memory, a large qlog streams through: `cargo bench -p
-//! firstflight-replay [-- MEGABYTES]`. The log is made on the fly, an endless download as quiche
-//! writes it: two packets with a stream frame, one ACK of both.
+//! Speed and memory of reading a large qlog: `cargo bench -p firstflight-replay [-- MEGABYTES]`.
+//! The log is generated on the fly: an endless download in quiche's format, two packets with a
+//! stream frame for each ACK.
 
 use firstflight::arm::Arm;
 use firstflight_log::read;
@@ -28,7 +28,7 @@ impl Endless {
     fn more(&mut self) {
         self.text.clear();
         self.at = 0;
-        // 100 Mbit/s: a packet every 120 us, acknowledged 30 ms later.
+        // 100 Mbit/s: a packet every 120 us, acknowledged 30 ms after it was sent.
         let sent = |text: &mut String, packet: u64| {
             let _ = writeln!(
                 text,
@@ -80,7 +80,7 @@ impl Read for Endless {
     }
 }
 
-/// A line of `/proc/self/status`, in kB.
+/// The value of a line of `/proc/self/status`, in kB.
 fn status(name: &str) -> u64 {
     let text = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_default();
@@ -104,7 +104,7 @@ fn cpu() -> f64 {
 fn main() {
     let megabytes: usize =
         std::env::args().skip(1).find_map(|word| word.parse().ok()).unwrap_or(1000);
-    // What making the log costs alone is taken off.
+    // The time for generating the log alone is subtracted.
     let (mut log, mut sink, before) =
         (Endless::new(megabytes * 1_000_000), vec![0; 1 << 16], cpu());
     while log.read(&mut sink).is_ok_and(|read| read > 0) {}

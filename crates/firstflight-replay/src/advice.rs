@@ -1,5 +1,5 @@
-//! Captures in; which startup to deploy on paths like these: the assembly of `firstflight advise`
-//! and of `advise` in Python.
+//! From captures to the startup to deploy on such paths: the parts of `firstflight advise` and of
+//! `advise` in Python.
 
 use crate::files::{GroupBy, Watch, follow};
 use crate::identify::{DEFAULT_CANDIDATES, Identity};
@@ -50,31 +50,30 @@ pub struct AdviseRequest {
     /// Also use connections whose capture is in doubt (docs/replay.md)
     #[arg(long, value_enum)]
     pub accept: Option<Accept>,
-    /// The price that is accepted for less time.
+    /// Accepted cost of shorter completion times.
     #[command(flatten)]
     pub limits: Limits,
 }
 
-/// The arms, unless some are named.
+/// The arms if none are named.
 const ALL: &str = "slowstart,hystart,hystart++,search,best,rapid,jumpstart,plumb,bbr3";
-/// Of these so many go on, after as many connections of screening.
+/// Number of arms kept after screening, and number of connections in the screening.
 const BEST: usize = 3;
 const SCREENING: u64 = 300;
-/// Sums of log-likelihoods that are this close tie.
+/// Candidates whose sums of log-likelihoods are at most this far apart are tied.
 const TIE: f64 = 2.0;
-/// Share of the connections that one sender has to explain.
+/// Share of the connections that one sender must explain.
 const MOST_EXPLAINED: f64 = 2.0 / 3.0;
 
-/// Bytes that the simulator carries for one answer, of all arms together: 10 to 16 s of processor
-/// time.
+/// Bytes that the simulator carries for one answer, over all arms: 10 to 16 s of processor time.
 const BUDGET: f64 = 60e9;
 const MOST_BY_DEFAULT: u64 = 20_000;
-/// Below this, groups have too few connections each for a mean.
+/// With fewer connections, groups are too small for a mean.
 const LEAST_BY_DEFAULT: u64 = 2_000;
-/// Short transfers cost more than their bytes.
+/// Fixed cost of a transfer in equivalent bytes; short transfers cost more than their bytes.
 const OVERHEAD_BYTES: f64 = 50_000.0;
 
-/// What the captures come to.
+/// Results from the captures alone.
 struct Captured {
     replay: Results,
     paths: Paths,
@@ -83,14 +82,14 @@ struct Captured {
     model: Model,
 }
 
-/// The captures, read, and the test that they ask for.
+/// The captures, read, and the test derived from them.
 pub struct Asked {
     /// The test, not yet run.
     pub test: Test,
     captured: Captured,
 }
 
-/// The answer and what it rests on.
+/// The answer and its evidence.
 pub struct Advised {
     /// The answer.
     pub advice: Advice,
@@ -98,15 +97,15 @@ pub struct Advised {
     pub evidence: Evidence,
     /// Replay of the captures.
     pub replay: Results,
-    /// The A/B test; its recommendation is the answer's.
+    /// The A/B test, from which the recommendation is taken.
     pub analysis: Analysis,
 }
 
 impl AdviseRequest {
-    /// Reads the captures; `watch` hears how far that is.
+    /// Reads the captures; `watch` receives the progress.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message.
     pub fn read(&self, files: &[impl AsRef<Path>], watch: Watch<'_>) -> Result<Asked, Error> {
         let (captured, today) = read(self, files, watch)?;
         let test = test(self, &today, &captured)?;
@@ -116,7 +115,7 @@ impl AdviseRequest {
 }
 
 impl Asked {
-    /// The answer, by what came out of the test.
+    /// Derives the answer from the results of the test.
     pub fn answer(self, tallies: &Tallies) -> Advised {
         let Asked { test, captured } = self;
         let warnings = test.population.warnings();
@@ -130,7 +129,7 @@ impl Asked {
     }
 }
 
-/// How an arm would have left slow start on the captures, in a sentence.
+/// Describes in a sentence how an arm would have left slow start on the captures.
 fn replayed(replay: &Results, arm: &str) -> Option<String> {
     let row = replay.verdicts.iter().find(|row| row.arm == arm)?;
     let kinds = [
@@ -149,24 +148,24 @@ fn replayed(replay: &Results, arm: &str) -> Option<String> {
 }
 
 impl Advised {
-    /// Answer, replay and A/B test as JSON.
+    /// The answer, the replay and the A/B test as JSON.
     ///
     /// # Errors
-    /// One line; never with values of ours.
+    /// A one-line message; never for our own values.
     pub fn to_json(&self) -> Result<String, Error> {
         Answer::new(&self.advice, &self.evidence, &self.replay, &self.analysis).to_json()
     }
 
-    /// The page; `command` is the command line that makes it again.
+    /// The page; `command` is the command line that reproduces it.
     pub fn page(&self, command: &str) -> String {
         self.analysis.advice_page(command, &self.advice, &self.evidence)
     }
 }
 
-/// The arms, which must be arms of ours.
+/// Parses a list of arms, which must be ours.
 ///
 /// # Errors
-/// One line.
+/// A one-line message.
 pub fn named(text: &str) -> Result<Vec<Named>, Error> {
     let ours = |named: NamedArm| match named.arm() {
         Ok(&arm) => Ok(Named { label: named.label, arm }),
@@ -175,10 +174,10 @@ pub fn named(text: &str) -> Result<Vec<Named>, Error> {
     parse_arms(text)?.into_iter().map(ours).collect()
 }
 
-/// The senders of a list that a recorded one may be: arms, and `kernel:bbr`, which is BBRv1.
+/// Parses a list of possible senders of a recording: arms, and `kernel:bbr`, which is BBRv1.
 ///
 /// # Errors
-/// One line for what is no sender, or none whose sending could be foretold.
+/// A one-line message for an unknown sender, or one whose sending cannot be predicted.
 pub fn tried(text: &str) -> Result<Vec<Tried>, Error> {
     let each = |named: NamedArm| match named.arm() {
         Ok(&arm) => Ok(Named { label: named.label, arm }.into()),
@@ -188,7 +187,7 @@ pub fn tried(text: &str) -> Result<Vec<Tried>, Error> {
     parse_arms(text)?.into_iter().map(each).collect()
 }
 
-/// Such an arm runs in the kernel alone.
+/// The error for an arm that runs only in the kernel.
 fn outside(arm: &NamedArm) -> Error {
     Error::new(format!(
         "arm `{}`: the kernel's own controllers cannot be replayed outside of it",
@@ -196,12 +195,12 @@ fn outside(arm: &NamedArm) -> Error {
     ))
 }
 
-/// The startup of an arm, by the name that the lists have.
+/// The startup of an arm, by its name in the lists.
 fn startup(arm: &str) -> &str {
     arm.split(['/', '@', '(']).next().unwrap_or(arm)
 }
 
-/// The arm with what is not its startup from the sender that runs today.
+/// The arm with all other parts taken from today's sender.
 fn alike(named: NamedArm, today: &Arm) -> NamedArm {
     let Sender::Arm(arm) = named.sender else { return named };
     if arm.startup.is_whole() || named.label.contains(['/', '@']) {
@@ -211,7 +210,7 @@ fn alike(named: NamedArm, today: &Arm) -> NamedArm {
     NamedArm { sender: Sender::Arm(arm), ..named }
 }
 
-/// Which sender the captures show: the arm in full, and how that is known.
+/// The sender that the captures show: the full arm, and how it was identified.
 fn identified(rows: &[&ConnectionRow], tcp: bool) -> (Option<String>, Baseline) {
     let n = rows.len();
     let enough = |count: usize| count as f64 >= MOST_EXPLAINED * n as f64;
@@ -230,7 +229,7 @@ fn identified(rows: &[&ConnectionRow], tcp: bool) -> (Option<String>, Baseline) 
     }
     let most = sums.iter().map(|(_, sum)| *sum).fold(f64::NEG_INFINITY, f64::max);
     let sum = |name: &str| sums.iter().find(|(known, _)| *known == name).map(|(_, sum)| *sum);
-    // A log's own name counts unless the ACKs contradict it.
+    // The name in a log counts unless the ACKs contradict it.
     let names: Vec<&str> = rows.iter().filter_map(|row| row.sender.arm.as_deref()).collect();
     let agree = |first: &str| enough(names.iter().filter(|name| **name == first).count());
     if let Some(first) = names.first().copied().filter(|first| agree(first))
@@ -279,7 +278,7 @@ fn identified(rows: &[&ConnectionRow], tcp: bool) -> (Option<String>, Baseline) 
     (full.map(|full| (*full).to_owned()), known)
 }
 
-/// What runs today, and around it.
+/// Today's sender and its hosts.
 fn today(
     options: &AdviseRequest,
     rows: &[&ConnectionRow],
@@ -305,7 +304,7 @@ fn today(
     windows.sort_unstable();
     let usual = windows.get(windows.len() / 2).copied().unwrap_or(10).clamp(2, 64);
     let iw = options.iw.unwrap_or(usual) as u32;
-    // What the log says of its own initial window is in the captures.
+    // The log's own initial window is already part of the captures.
     if let Sender::Arm(of) = &mut arm.sender
         && options.baseline.is_none()
     {
@@ -362,7 +361,7 @@ fn read(
     Ok((Captured { replay: results, paths, evidence, baseline, model }, today))
 }
 
-/// Why a model may not reproduce these captures, the likeliest first.
+/// Possible reasons for a poor fit of the model to these captures, most likely first.
 fn reasons(rows: &[&ConnectionRow]) -> Vec<String> {
     let of = |kinds: &[&str]| {
         let has = |row: &&&ConnectionRow| row.findings.iter().any(|one| kinds.contains(&one.kind));
@@ -385,7 +384,7 @@ fn reasons(rows: &[&ConnectionRow]) -> Vec<String> {
     found.into_iter().map(|(_, why)| why.to_owned()).collect()
 }
 
-/// Files by name, as far as a line holds them.
+/// File names, as many as fit on a line.
 fn listed(files: &[String]) -> String {
     const MOST: usize = 80;
     let all = files.join(", ");
@@ -414,7 +413,7 @@ fn path_row(of: &ConnectionRow) -> PathRow {
     }
 }
 
-/// The test that the captures ask for.
+/// The test derived from the captures.
 fn test(options: &AdviseRequest, today: &Today, captured: &Captured) -> Result<Test, Error> {
     let population = Population::from_toml("the captures", &captured.paths.toml, None)?;
     let others = parse_arms(options.arms.as_deref().unwrap_or(ALL))?;
@@ -448,9 +447,9 @@ fn test(options: &AdviseRequest, today: &Today, captured: &Captured) -> Result<T
     Ok(test)
 }
 
-/// The baseline and the most promising arms: the fastest, the fastest that costs nothing, and the
-/// gentlest of those that are no slower. The screening has a seed of its own, so that the answer
-/// rests on the same arms whatever the user's is.
+/// The baseline and the most promising arms: the fastest, the fastest without extra cost, and the
+/// gentlest of those that are no slower. The screening uses its own seed, so the answer compares
+/// the same arms whatever the user's seed is.
 fn screened(test: &Test) -> Result<Vec<NamedArm>, Error> {
     let plain = Population { assumptions: Vec::new(), ..test.population.clone() };
     let screening = Test { population: plain, ..test.clone() };
@@ -473,7 +472,7 @@ fn screened(test: &Test) -> Result<Vec<NamedArm>, Error> {
         .filter(|(_, of)| of.time_pct.value >= -of.time_pct.margin)
         .min_by(|a, b| a.1.loss_points.value.total_cmp(&b.1.loss_points.value));
     let mut best: Vec<&str> = Vec::new();
-    // An arm that does what the baseline does goes on last.
+    // Arms that behave like the baseline come last.
     let moves =
         |(_, of): &&(&str, &Effects)| of.time_pct.value != 0.0 || of.loss_points.value != 0.0;
     let others = rows.iter().filter(moves).chain(&rows);
@@ -488,16 +487,16 @@ fn screened(test: &Test) -> Result<Vec<NamedArm>, Error> {
     Ok(test.arms.iter().enumerate().filter(kept).map(|(_, arm)| arm.clone()).collect())
 }
 
-/// How many connections of this size the budget allows; a function of the captures alone, so that
-/// an answer is the same on every machine.
+/// The number of connections of this size that the budget allows. It depends only on the captures,
+/// so an answer is the same on every machine.
 fn affordable(mean_bytes: f64, arms: usize, worlds: usize) -> u64 {
-    // A quarter of them runs again in every world.
+    // A quarter of the connections runs again in every world.
     let runs = arms as f64 * (1.0 + worlds as f64 / 4.0) + 2.0;
     let flows = BUDGET / ((mean_bytes + OVERHEAD_BYTES) * runs);
     ((flows / 100.0) as u64 * 100).clamp(LEAST_BY_DEFAULT, MOST_BY_DEFAULT)
 }
 
-/// What the paths are like, in a phrase.
+/// Describes the paths in a phrase.
 fn described(captured: &Captured) -> String {
     let Captured { paths, replay, .. } = captured;
     let digits = |value: f64| match value {

@@ -1,4 +1,4 @@
-//! The course of a connection as a page draws it.
+//! The course of a connection, as a page draws it.
 
 use crate::followed::Followed;
 use crate::line::{Line, Moment};
@@ -7,46 +7,45 @@ use crate::summary::ConnectionRow;
 use firstflight::Time;
 use serde::Serialize;
 
-/// Inner signals of one startup that are drawn.
+/// Maximum number of internal signals drawn per startup.
 const MOST_SIGNALS: usize = 16;
-/// Values of the delivery rate that are drawn.
+/// Maximum number of delivery rates drawn.
 const RATES: usize = 700;
 
-/// The course of a connection; lists of one kind have one length, `null` is unknown.
+/// The course of a connection. All lists of one kind have the same length; `null` is unknown.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Course {
-    /// Which connection.
+    /// Number of the connection.
     connection: usize,
-    /// How much is drawn, ms.
+    /// End of the drawn period, ms.
     to_ms: f64,
     t_ms: Vec<f64>,
     rtt_ms: Vec<Option<f64>>,
     inflight: Vec<u64>,
     sender_cwnd: Vec<Option<u64>>,
-    /// Of each startup, in the order of its connection, until it left.
+    /// Windows of each startup until its exit, in the order of the connection's startups.
     cwnds: Vec<Vec<Option<u64>>>,
     signals: Vec<Vec<Signal>>,
     losses_ms: Vec<f64>,
-    /// When an ACK came, and how long after the one before.
+    /// Arrival time of an ACK, and time since the previous ACK.
     gaps_ms: Vec<(f64, f64)>,
-    /// Payload over a round trip, Mbit/s.
+    /// Payload rate over a round trip, Mbit/s.
     rates: Vec<(f64, f64)>,
 }
 
-/// An inner signal of a startup.
+/// An internal signal of a startup.
 #[derive(Clone, Debug, Serialize)]
 struct Signal {
     name: &'static str,
     values: Vec<Option<u64>>,
 }
 
-/// Microseconds and thousandths of Mbit/s are finer than anything that is drawn.
+/// Rounds to three decimals, finer than anything that is drawn.
 fn fine(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }
 
-/// How much of a connection is drawn: the startup, with room behind it for what the path turned out
-/// to carry.
+/// End of the drawn period, ms: the startups, plus room for the later course of the path.
 fn range(followed: &Followed, row: &ConnectionRow) -> f64 {
     let all = ms(followed.end.since(followed.opening.start).0).max(1.0);
     let last = row.startups.iter().filter_map(|startup| startup.time_ms).fold(0.0, f64::max);
@@ -54,7 +53,7 @@ fn range(followed: &Followed, row: &ConnectionRow) -> f64 {
 }
 
 impl Course {
-    /// Of the connection with that number, if its course was kept.
+    /// The course of the connection with this number, if it was kept.
     pub(crate) fn of(
         followed: &Followed,
         row: &ConnectionRow,
@@ -100,19 +99,19 @@ impl Course {
     }
 }
 
-/// A value at each moment, up to the last that is known: a startup that left has no window.
+/// A value at each moment, up to the last known value: a startup that has left has no window.
 fn known(moments: &[&Moment], read: impl Fn(&Moment) -> Option<u64>) -> Vec<Option<u64>> {
     let mut values: Vec<_> = moments.iter().map(|moment| read(moment)).collect();
     values.truncate(values.iter().rposition(Option::is_some).map_or(0, |last| last + 1));
     values
 }
 
-/// What one startup computes inside.
+/// The internal signals of one startup.
 fn signals(line: &Line, run: usize, moments: &[&Moment]) -> Vec<Signal> {
     let names = line.names.get(run).into_iter().flatten().take(MOST_SIGNALS).enumerate();
     names
         .map(|(signal, &name)| {
-            // What stands for "none yet" is no value.
+            // Very large values stand for "none yet" and are dropped.
             let read = |moment: &Moment| {
                 let value = moment.signals.get(run)?.get(signal).copied().flatten()?;
                 (value < u64::MAX / 2).then_some(value)

@@ -1,5 +1,5 @@
-//! What was understood of a trace, ACK by ACK, as a table that [`firstflight_log::table`] reads again:
-//! so that anybody can check and plot it.
+//! The ACKs that a reader found in a trace, as a table that [`firstflight_log::table`] can read, so
+//! that anyone can check and plot them.
 
 use firstflight::event::Transport;
 use firstflight::{Ack, Event, Time};
@@ -9,20 +9,20 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// The columns. `una` and `nxt` are sequence numbers of TCP; QUIC has none.
+/// The columns. `una` and `nxt` are TCP sequence numbers; QUIC has none.
 const HEADER: &str = "connection,transport,time_ns,acked_bytes,una,nxt,inflight_bytes,rtt_ns,lost_bytes,\
     mss,app_limited,ce,receiver_ts,timeouts,spurious";
 
 /// Writes the table.
 pub struct Events {
     to: BufWriter<File>,
-    /// Timeouts and false alarms since the last ACK.
+    /// Numbers of timeouts and spurious losses since the last ACK.
     pending: HashMap<Id, (u64, u64)>,
     failed: Option<io::Error>,
 }
 
 impl Events {
-    /// Begins the table in a new file.
+    /// Starts the table in a new file.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -56,7 +56,7 @@ impl Events {
         let text = |value: Option<u64>| value.map_or(String::new(), |value| value.to_string());
         let is_tcp = opening.transport == Transport::Tcp;
         let since = ack.now.since(opening.start).0;
-        // A clock that begins with the first packet, as others' tables have it.
+        // The clock starts with the first packet, as in other programs' tables.
         let Time(start) = Time(1_000_000_000);
         writeln!(
             self.to,
@@ -76,10 +76,10 @@ impl Events {
         )
     }
 
-    /// The table is complete.
+    /// Completes the table.
     ///
     /// # Errors
-    /// What went wrong while it was written.
+    /// The first error while writing.
     pub fn finish(mut self) -> io::Result<()> {
         self.failed.map_or(Ok(()), Err).and_then(|()| self.to.flush())
     }

@@ -1,4 +1,4 @@
-//! Files in, a replay out.
+//! Reads files and returns their replay.
 
 use crate::events::Events;
 use crate::replay::{LEAST_ACKS, Replay, Settings};
@@ -23,17 +23,18 @@ pub enum GroupBy {
     File,
 }
 
-/// Hears how many more bytes of a file were read; an error ends reading with it.
+/// Receives the number of further bytes read from a file. Returning an error stops the reading with
+/// that error.
 pub type OnBytes = Box<dyn Fn(u64) -> std::io::Result<()>>;
 
-/// Told the name of a file and how many bytes it has, makes who hears how far reading is; dropped
-/// when the file is through.
+/// Receives the name and size of a file, and returns the receiver of its progress, which is dropped
+/// when the file is done.
 pub type Watch<'a> = &'a dyn Fn(&str, u64) -> OnBytes;
 
-/// Reads all files. Those of which nothing could be told are named as they fail.
+/// Reads all files. A file from which nothing could be read is listed with its fault.
 ///
 /// # Errors
-/// The first fault if nothing could be told from any file.
+/// The first fault, if nothing could be read from any file.
 pub fn follow(
     files: &[impl AsRef<Path>],
     settings: Settings,
@@ -54,12 +55,12 @@ pub fn follow(
     })
 }
 
-/// Traces that folders are searched for at most.
+/// Maximum number of traces taken from folders.
 const MOST_FILES: usize = 100_000;
-/// Folders inside each other.
+/// Maximum nesting of folders.
 const DEEPEST: usize = 32;
 
-/// The files, with the traces of each folder in its place.
+/// Lists the files; folders are replaced by their traces.
 fn expanded(files: &[impl AsRef<Path>]) -> Result<Vec<PathBuf>, Error> {
     let mut all = Vec::new();
     for file in files.iter().map(AsRef::as_ref) {
@@ -81,7 +82,8 @@ fn expanded(files: &[impl AsRef<Path>]) -> Result<Vec<PathBuf>, Error> {
     Ok(all)
 }
 
-/// The traces below a folder, in the order of their names; how many files are none.
+/// Adds the traces below a folder in order of their names; returns the number of files that are not
+/// traces.
 fn search(
     folder: &Path,
     depth: usize,
@@ -108,10 +110,10 @@ fn search(
     Ok(())
 }
 
-/// Reads one file that is in memory already and was called `name`.
+/// Reads a file that is already in memory and is named `name`.
 ///
 /// # Errors
-/// Those of [`follow`].
+/// The errors of [`follow`].
 pub fn follow_bytes(
     name: &str,
     bytes: Vec<u8>,
@@ -124,7 +126,7 @@ pub fn follow_bytes(
     })
 }
 
-/// What `read` makes of the files, in their order.
+/// Calls `read` for each file in order and collects the results.
 fn gather(
     files: &[impl AsRef<Path>],
     settings: Settings,
@@ -147,7 +149,7 @@ fn gather(
         let done = guarded(|| read(file.as_ref(), name, &mut replay)).unwrap_or_else(|broken| {
             replay.give_up_open();
             let fault = Fault::new(name, Place::File, broken.to_string());
-            // What was read before stays.
+            // Connections read before the error stay.
             let connections = (replay.done.len() - before) as u64;
             if connections == 0 {
                 return Err(fault);
@@ -185,7 +187,7 @@ fn gather(
             Err(Error::new(fault.to_string()))
         }
         _ if replay.done.is_empty() && replay.incomplete > 0 => {
-            // What was given up says more than how little is left.
+            // The fault is a better message than the number of ACKs.
             let fault = rows.iter().find_map(|row| row.fault.clone());
             Err(Error::new(fault.unwrap_or_else(|| nothing(&names, &replay))))
         }
@@ -194,7 +196,7 @@ fn gather(
     }
 }
 
-/// Why there is nothing to replay.
+/// Explains why there is nothing to replay.
 fn nothing(files: &[String], replay: &Replay) -> String {
     format!(
         "{}: {} connections, none of them with the {LEAST_ACKS} ACKs that a replay needs",
@@ -220,7 +222,7 @@ fn read_one(
     }
     let mut opened = open(file).map_err(fault)?;
     let size = opened.metadata().ok().filter(std::fs::Metadata::is_file).map(|data| data.len());
-    // A pipe cannot be looked at twice, and may take its time once somebody writes to it.
+    // A pipe cannot be rewound, and may block until data is written to it.
     let Some(size) = size else {
         let bytes = input::decompress(BufReader::with_capacity(1 << 16, opened)).map_err(fault)?;
         return from(name, bytes, replay);
@@ -245,7 +247,8 @@ fn from(file: &str, bytes: input::Bytes, replay: &mut Replay) -> Result<Extent, 
     read::from(file, bytes, replay)
 }
 
-/// A Parquet trace of ours: the same table in other clothes. It is read whole, as the lab reads it.
+/// Reads one of our Parquet traces as the same table in CSV. The file is read as a whole, as in the
+/// lab.
 #[cfg(feature = "parquet")]
 fn parquet(file: &str, opened: File, replay: &mut Replay) -> Result<Extent, Fault> {
     use firstflight_log::trace;
@@ -257,14 +260,14 @@ fn parquet(file: &str, opened: File, replay: &mut Replay) -> Result<Extent, Faul
     read::from(file, Box::new(Cursor::new(table)), replay)
 }
 
-/// A Parquet trace, which this build cannot read.
+/// Refuses a Parquet trace, which this build cannot read.
 #[cfg(not(feature = "parquet"))]
 fn parquet(file: &str, _: File, _: &mut Replay) -> Result<Extent, Fault> {
     let what = "a Parquet file; this build reads none (`--features parquet`), but the same trace as .csv or .sqlog";
     Err(Fault::new(file, Place::File, what))
 }
 
-/// Tells how far reading is.
+/// Reports the progress of reading.
 struct Watched {
     from: File,
     on_bytes: OnBytes,
@@ -282,7 +285,7 @@ impl Read for Watched {
 mod tests {
     use super::*;
 
-    /// Bytes that end in a panic, as those of a library that reads a damaged file.
+    /// Bytes that end in a panic, like a library that reads a damaged file.
     struct Broken(Cursor<Vec<u8>>);
 
     impl Read for Broken {

@@ -1,13 +1,13 @@
-//! What a replay comes to, in a sentence or two: who would have exited slow start with a window
-//! that fits the path.
+//! The finding of a replay in one or two sentences: the startups that would have exited slow start
+//! with a window that fits the path.
 
 use crate::results::{Results, VerdictRow};
 use crate::summary::{ConnectionRow, EARLY_BELOW, LATE_ABOVE, Verdict};
 use std::fmt::Write as _;
 
 impl Results {
-    /// The finding, for the top of a page and of the terminal. It says what a replay can know,
-    /// exits, and what it cannot: completion times.
+    /// The finding, for the top of a page and of the terminal output. It covers only exits: a
+    /// replay cannot show completion times.
     pub fn finding(&self) -> String {
         match &self.connections[..] {
             [] => String::new(),
@@ -17,7 +17,7 @@ impl Results {
     }
 }
 
-/// `a, b and c`.
+/// Joins names as in `a, b and c`.
 fn listed(names: &[&str]) -> String {
     match names {
         [] => String::new(),
@@ -66,7 +66,7 @@ fn of_one(row: &ConnectionRow) -> String {
 
 fn of_many(rows: &[VerdictRow]) -> String {
     let right = |row: &VerdictRow| row.right as f64 / row.connections.max(1) as f64;
-    // Of equals the first that was asked for.
+    // Among equals, the first in the list.
     let best = rows.iter().rev().max_by(|a, b| right(a).total_cmp(&right(b)));
     let Some(best) = best else { return String::new() };
     if best.right == 0 {

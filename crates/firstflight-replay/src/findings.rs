@@ -1,4 +1,4 @@
-//! What the ACKs say about the path, in words that a person can act on.
+//! Findings about the path from the ACKs, in words that a person can act on.
 
 use crate::followed::Followed;
 use crate::shown::{Shown, mbps, ms};
@@ -7,7 +7,7 @@ use firstflight::Nanos;
 use firstflight_log::step::Unsure;
 use serde::Serialize;
 
-/// One thing worth knowing.
+/// A finding about a path.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
     /// Kind: `coarse`, `ack_grid`, `ack_bursts`, `aggregation`, `grants`, `receiver_clock`,
@@ -15,13 +15,13 @@ pub struct Finding {
     /// `receiver_limited`, `closed_window`, `keep_alives`, `marks`, `lower_bound`, `segment_size`,
     /// `window_scale`.
     pub kind: &'static str,
-    /// The number behind it, in the unit that the text names.
+    /// The value, in the unit that the text names.
     pub value: f64,
-    /// In a sentence or two.
+    /// Description in one or two sentences.
     pub text: String,
 }
 
-/// Everything worth knowing about a connection.
+/// All findings about a connection.
 pub fn findings(followed: &Followed, shown: &Shown) -> Vec<Finding> {
     let signals = &followed.signals;
     let found = [
@@ -48,7 +48,7 @@ fn finding(kind: &'static str, value: f64, text: String) -> Finding {
     Finding { kind, value, text }
 }
 
-/// A number of a sentence: three digits that matter.
+/// A number with three significant digits.
 fn say(value: f64) -> String {
     match value.abs() {
         x if x >= 100.0 => format!("{value:.0}"),
@@ -90,7 +90,7 @@ fn grid(signals: &Signals, min_rtt: Option<Nanos>) -> Option<Finding> {
     Some(finding("ack_grid", ms(period), text))
 }
 
-/// ACKs in bursts without a grid.
+/// Finds bursts of ACKs that follow no grid.
 fn bursts(signals: &Signals) -> Option<Finding> {
     let (interval, per_burst) =
         (signals.intervals.quantile(0.5)?, signals.burst_acks.quantile(0.5)?);
@@ -126,8 +126,8 @@ fn aggregation(signals: &Signals, mss: u64) -> Option<Finding> {
     Some(finding("aggregation", packets, text))
 }
 
-/// A return channel whose grants grow with demand: ACKs per second rise by a steady factor while
-/// the RTT is inflated although little is in flight.
+/// Finds a return channel whose grants grow with demand: the number of ACKs per second grows by a
+/// steady factor while the RTT is inflated with little data in flight.
 fn grants(signals: &Signals, shown: &Shown) -> Option<Finding> {
     let (bdp, min) = (shown.bdp?, shown.min_rtt_ms?);
     let starved = |index: usize| {
@@ -171,8 +171,8 @@ fn receiver_clock(signals: &Signals, shown: &Shown) -> Option<Finding> {
     Some(finding("receiver_clock", mbps(rate), text))
 }
 
-/// Losses without a queue before them, and a higher rate before the first one than ever after: a
-/// token bucket.
+/// Finds a token bucket: losses without a queue before them, and a higher rate before the first
+/// loss than at any time after it.
 fn policer(followed: &Followed, shown: &Shown) -> Option<Finding> {
     let signals = &followed.signals;
     let first = signals.first_loss?;
@@ -184,12 +184,12 @@ fn policer(followed: &Followed, shown: &Shown) -> Option<Finding> {
     }
     let span = Nanos((min * 4).0.max(100_000_000));
     let start = followed.opening.start;
-    // Over half of what follows: a shorter window may hold a bucket that filled while the sender
-    // was quiet.
+    // The window covers over half of the time after the loss, because a shorter one may contain a
+    // bucket that filled while the sender was quiet.
     let after =
         followed.meter.best(first + min, span.max(Nanos(followed.end.since(first).0 / 2)))?;
-    // The window of half the time before the first loss holds the burst that the bucket let
-    // through.
+    // The window covers half of the time before the first loss, which includes the burst that the
+    // bucket let through.
     let before =
         followed.meter.recent(first, Nanos((first.since(start).0 / 2).clamp(min.0, span.0)))?;
     if before > 1.4 * after.rate && followed.end.since(first) > span * 4 {
@@ -215,12 +215,13 @@ fn policer(followed: &Followed, shown: &Shown) -> Option<Finding> {
     Some(finding("shallow_buffer", loss * 100.0, text))
 }
 
-/// More than this share of the RTT at the first loss was added by a queue of the connection's own.
+/// If more than this share of the RTT at the first loss is queueing delay, the connection itself
+/// filled the queue.
 const OWN_QUEUE: f64 = 0.5;
-/// Less than this, and the queue was full before.
+/// If the share is lower than this, the queue was already full.
 const FOREIGN_QUEUE: f64 = 0.15;
 
-/// Who filled the queue that the first loss came from.
+/// Finds the origin of the queue at the first loss.
 fn queue(signals: &Signals) -> Option<Finding> {
     signals.first_loss?;
     let risen = signals.before_loss.risen()?;

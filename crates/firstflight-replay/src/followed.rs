@@ -1,5 +1,5 @@
-//! One connection, followed from its first ACK to its end: the startups that it drives, and what its
-//! ACKs tell about the path.
+//! One connection, followed from its first ACK to its end: the startups that it drives, and what
+//! its ACKs reveal about the path.
 
 use crate::identify::{Identifier, Identity};
 use crate::line::Line;
@@ -12,29 +12,29 @@ use firstflight::{Ack, Event, Nanos, Sent, Time};
 use firstflight_log::quality::Quality;
 use firstflight_log::step::{Opening, Recorded, Step};
 
-/// The real sender's reports on its own window.
+/// The real sender's reports about itself.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sender {
-    /// Its largest window, bytes.
+    /// Its largest congestion window, bytes.
     pub cwnd_most: u64,
-    /// When it first had a threshold, and its window then: the end of its startup.
+    /// Time of its first slow start threshold, and its window then: the end of its startup.
     pub left: Option<(Time, u64)>,
-    /// Exit of its startup, if the trace is ours.
+    /// Exit of its startup, if the trace is our own.
     pub recorded: Option<Recorded>,
-    /// The threshold it first set, bytes.
+    /// Its first slow start threshold, bytes.
     pub ssthresh: Option<u64>,
     /// Its highest pacing rate, bits per second.
     pub pacing: Option<u64>,
-    /// Its highest estimate of what the path carries, bits per second.
+    /// Its highest bandwidth estimate, bits per second.
     pub bandwidth: Option<u64>,
 }
 
 /// One connection, followed to its end.
 #[derive(Clone, Debug)]
 pub struct Followed {
-    /// Knowledge at the start.
+    /// Values known when the connection was opened.
     pub opening: Opening,
-    /// The startups.
+    /// The replayed startups.
     pub runs: Vec<Run>,
     /// Delivered bytes over time.
     pub meter: Meter,
@@ -44,9 +44,9 @@ pub struct Followed {
     pub rtts: Spread,
     /// Smallest RTT.
     pub min_rtt: Option<Nanos>,
-    /// Bytes sent, as windows count them.
+    /// Payload bytes sent, as windows count them.
     pub sent: u64,
-    /// The same on the wire, with IP headers.
+    /// Bytes sent on the wire, with IP headers.
     pub wire: u64,
     /// Bytes acknowledged.
     pub delivered: u64,
@@ -54,36 +54,36 @@ pub struct Followed {
     pub lost: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// ACKs.
+    /// Number of ACKs that acknowledged data.
     pub acks: u64,
-    /// Last event.
+    /// Time of the last event.
     pub end: Time,
     /// Size of a packet, bytes.
     pub mss: u64,
-    /// Most in flight, bytes.
+    /// Maximum bytes in flight.
     pub inflight_most: u64,
     /// Reports of the sender.
     pub sender: Sender,
-    /// Losses that proved to be none.
+    /// Number of times that losses proved spurious.
     pub spurious: u64,
-    /// Its course over time, if it was to be kept.
+    /// Its course over time, if it is kept.
     pub line: Option<Line>,
-    /// Which startup it was, if that was asked.
+    /// The identified startup, if identification was requested.
     pub identity: Option<Identity>,
     /// Quality of the capture, if there was one.
     pub quality: Option<Quality>,
     identifier: Option<Identifier>,
     initial: u64,
-    /// A timer has fired, and what leaves next is what it took for lost.
+    /// A timer has fired, and the next transmission is data it took for lost.
     timed_out: bool,
 }
 
 impl Followed {
     pub(crate) fn new(settings: &Settings, opening: Opening, keeps_line: bool) -> Followed {
-        // Sums over seconds show no exit.
+        // Sums over intervals show no exit.
         let coarse = opening.stated.coarse;
         let mut arms = if coarse.is_some() { Vec::new() } else { settings.arms.clone() };
-        // The arm that ran is always there, asked for or not: it shows that the replay is right.
+        // The arm that ran is always replayed, to show that the replay is right.
         if let Some(ran) = opening.ran.as_ref().filter(|ran| ran.complete && !arms.is_empty())
             && !arms.iter().any(|named| named.arm.to_string() == ran.arm)
             && let Ok(arm) = Arm::parse(&ran.arm)
@@ -167,7 +167,7 @@ impl Followed {
             Event::Sent(sent) => self.on_sent(sent, wire),
             Event::Congestion(timeout) => {
                 self.timeouts += 1;
-                // Logs of our own state losses by themselves.
+                // Our own logs state losses separately.
                 self.timed_out = self.opening.ran.is_none();
                 self.end = self.end.max(timeout.now);
             }
@@ -195,7 +195,7 @@ impl Followed {
             .for_each(|run| run.note(now, number, meter, round));
     }
 
-    /// A round trip, for rates.
+    /// The round trip that rates are measured over.
     fn round(&self) -> Nanos {
         self.min_rtt.or(self.opening.handshake_rtt).unwrap_or(Nanos::from_millis(100))
     }
@@ -234,7 +234,7 @@ impl Followed {
         self.acks += u64::from(ack.acked > 0);
     }
 
-    /// Declared lost, of what was sent; `None` where the log has no place for losses.
+    /// Share of the sent bytes declared lost; `None` if the log cannot record losses.
     pub fn loss(&self) -> Option<f64> {
         let ratio = self.lost as f64 / self.sent.max(1) as f64;
         (!self.opening.stated.loss_unknown).then_some(ratio)
@@ -245,13 +245,13 @@ impl Followed {
         self.initial
     }
 
-    /// The connection is over.
+    /// Ends the connection.
     pub(crate) fn finish(&mut self) {
         for run in &mut self.runs {
             run.cwnd = run.controller.cwnd();
         }
         self.identity = self.identifier.take().map(|identifier| identifier.answer());
-        // What startups do hangs on the first flight, and on times that the clock must show.
+        // Startups depend on the first flight, and on times that the clock must resolve.
         if self.quality.as_ref().is_some_and(|quality| !quality.shows_exits) {
             self.runs.clear();
             self.identity = None;

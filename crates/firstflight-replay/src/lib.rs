@@ -1,11 +1,11 @@
-//! Replay: ACKs that were really seen, fed to every startup. When would each have left slow start,
-//! and how far from what the path turned out to carry?
+//! Replay: feeds recorded ACKs to every startup. When would each startup have left slow start, and
+//! how far was its window from the path's BDP?
 //!
-//! [`replay::Replay`] listens to the readers of `firstflight_log`
-//! ([`read`](firstflight_log::read::read)): it drives an arm of `firstflight` per startup and keeps
-//! what the ACKs say about the path. [`results::Results`] is what comes of it, as rows that
-//! serialize, [`report`] what its page shows, [`population`] a population file. What is read, and what the words
-//! mean: `docs/replay.md`.
+//! [`replay::Replay`] is a sink for the readers of `firstflight_log`
+//! ([`read`](firstflight_log::read::read)): it drives an arm of `firstflight` per startup and
+//! collects what the ACKs reveal about the path. [`results::Results`] has the results as rows that
+//! serialize, [`report`] the contents of the page, and [`population`] a population file.
+//! `docs/replay.md` describes the formats and the terms.
 //!
 //! ```
 //! use firstflight::arm::Arm;
@@ -45,7 +45,7 @@ pub mod signals;
 pub mod spread;
 pub mod summary;
 
-/// The example of the page that registries show.
+/// The example of the crate's README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,43 +1,43 @@
 //! The course of a connection over time, thinned as it grows: at most a fixed number of moments,
-//! evenly spread over its time.
+//! spread evenly over its duration.
 
 use crate::run::Run;
 use firstflight::{Ack, Time};
 use firstflight_log::trace::signals_row;
 
-/// Moments that are kept at most; when there are more, those go that stand closest.
+/// Maximum number of moments; when there are more, the most closely spaced ones are dropped.
 const MOST: usize = 2000;
-/// What is left then is this fraction of the time so far apart.
+/// The remaining moments are at least this fraction of the duration apart.
 const PARTS: u64 = 800;
 
-/// One moment.
+/// Values at one moment of a connection.
 #[derive(Clone, Debug)]
 pub struct Moment {
-    /// When.
+    /// Time of the moment.
     pub now: Time,
     /// RTT sample, ns.
     pub rtt: Option<u64>,
-    /// In flight, bytes.
+    /// Bytes in flight.
     pub inflight: u64,
-    /// The real sender's window, bytes, where it said so.
+    /// The real sender's window, bytes, if known.
     pub sender_cwnd: Option<u64>,
-    /// The window of each startup, bytes, until it left.
+    /// The window of each startup until its exit, bytes.
     pub cwnds: Vec<Option<u64>>,
-    /// The inner signals of each startup, in the order of [`Line::names`].
+    /// The internal signals of each startup, in the order of [`Line::names`].
     pub signals: Vec<Vec<Option<u64>>>,
 }
 
 /// The moments of one connection.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// In order of time.
+    /// The moments, in order of time.
     pub moments: Vec<Moment>,
-    /// Names of the inner signals of each startup.
+    /// Names of the internal signals of each startup.
     pub names: Vec<Vec<&'static str>>,
-    /// When something was lost, and how many bytes; thinned likewise.
+    /// Times of losses, and the bytes lost; thinned in the same way.
     pub losses: Vec<(Time, u64)>,
-    /// When an ACK came, and how long after the one before, ns: every so many ACKs, and those of
-    /// [`Line::moments`].
+    /// Arrival times of ACKs, and the time since the previous ACK, ns: one ACK in every `stride`,
+    /// and those of [`Line::moments`].
     pub gaps: Vec<(Time, u64)>,
     stride: u64,
     seen: u64,
@@ -74,7 +74,7 @@ impl Line {
         self.seen += 1;
         let apart = ack.now.since(*self.first.get_or_insert(ack.now)).0 / PARTS;
         let due = self.moments.last().is_none_or(|last| ack.now.since(last.now).0 >= apart / 2);
-        // The moment at which a startup leaves is kept however close.
+        // The moment of a startup's exit is always kept.
         let leaves = runs.iter().any(|run| run.left.is_some_and(|left| left.exit.at == ack.now));
         if gap > 0 && (due || self.seen.is_multiple_of(self.stride)) {
             self.gaps.push((ack.now, gap));
@@ -119,7 +119,7 @@ impl Line {
     }
 }
 
-/// Drops every second one if there are too many; whether it did.
+/// Drops every second element if there are too many; returns whether it did.
 fn halve<T>(list: &mut Vec<T>) -> bool {
     if list.len() <= 2 * MOST {
         return false;

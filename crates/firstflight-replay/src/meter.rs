@@ -1,22 +1,22 @@
-//! How fast bytes arrived, in constant memory.
+//! Delivery rates, in constant memory.
 //!
-//! Bins over the whole connection widen as it lasts; they answer for windows of any length. The best
-//! sustained rate is kept beside them while bytes arrive, so that it does not depend on the age of
-//! the connection.
+//! Bins over the whole connection become wider with its age; they serve windows of any length. The
+//! best sustained rate is tracked separately as bytes arrive, so that it does not depend on the
+//! connection's age.
 
 use firstflight::{Nanos, Time};
 use std::collections::VecDeque;
 
 const BINS: usize = 4096;
-/// Width of a bin at first, ns: 0.4 s fit at this resolution, half a minute at 8 ms.
+/// Initial width of a bin, ns: 0.4 s fit at this resolution, half a minute at 8 ms.
 const FIRST_WIDTH: u64 = 100_000;
-/// Sustained: this many round trips, at least [`LEAST_SUSTAINED`].
+/// Length of a sustained stretch in round trips; it is at least [`LEAST_SUSTAINED`].
 const SUSTAINED_ROUNDS: u64 = 4;
 const LEAST_SUSTAINED: Nanos = Nanos::from_millis(100);
-/// Bins of a sustained stretch: one of them is 1.6 % of it.
+/// Number of bins in a sustained stretch; each is 1.6 % of it.
 const FINE: usize = 64;
 
-/// How long a rate has to last on a path of this round trip to count as sustained.
+/// How long a rate must last to count as sustained on a path with this round trip.
 fn sustained(round: Nanos) -> Nanos {
     Nanos((round * SUSTAINED_ROUNDS).0.max(LEAST_SUSTAINED.0))
 }
@@ -30,25 +30,25 @@ pub struct Meter {
     peak: Peak,
 }
 
-/// A rate and the window it was measured in.
+/// A rate and the window in which it was measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
     /// Bytes per second.
     pub rate: f64,
-    /// From the origin, ns.
+    /// Start of the window since the origin, ns.
     pub start: u64,
     /// Length of the window, ns.
     pub span: u64,
 }
 
 impl Meter {
-    /// Counts from `origin`.
+    /// Creates a meter whose times count from `origin`.
     pub fn new(origin: Time) -> Meter {
         let peak = Peak::new(sustained(Nanos::ZERO));
         Meter { origin, width: FIRST_WIDTH, bins: Vec::new(), peak }
     }
 
-    /// The smallest round trip so far: it sets how long a sustained rate has to last.
+    /// Sets the minimum RTT, which determines how long a sustained rate must last.
     pub fn round(&mut self, round: Nanos) {
         self.peak.set(sustained(round));
     }
@@ -91,8 +91,8 @@ impl Meter {
         Some(bytes as f64 * 1e9 / (count as u64 * self.width) as f64)
     }
 
-    /// The largest rate over any window of at least `span` that begins with bytes at `from` or
-    /// later. If there is less than that, over what there is from the first to the last bytes.
+    /// The largest rate over any window of at least `span` that starts with bytes at `from` or
+    /// later. If the bytes cover less time, the rate from the first to the last of them.
     pub fn best(&self, from: Time, span: Nanos) -> Option<Measured> {
         let first = (from.since(self.origin).0 / self.width) as usize;
         let bins = self.bins.get(first..)?;
@@ -106,12 +106,12 @@ impl Meter {
         };
         let length = last_filled + 1 - first_filled;
         if length <= wanted {
-            // The bytes of the first bin came before the time in which the others did.
+            // The bytes of the first bin arrived before the measured time.
             let bytes: u64 = bins[first_filled + 1..=last_filled].iter().sum();
             return (length > 1).then(|| measure(first_filled + 1, length - 1, bytes));
         }
-        // A window begins with bytes and counts those after them: what a burst brings at its
-        // beginning arrived before it.
+        // A window starts with bytes and counts only those after them, because the first bytes of a
+        // burst arrived before the measured time.
         let mut sum: u64 = bins[1..=wanted].iter().sum();
         let (mut most, mut at) = (0, first_filled);
         for start in 0..bins.len() - wanted {
@@ -125,7 +125,7 @@ impl Meter {
         Some(measure(at, wanted, most))
     }
 
-    /// The best sustained rate of the whole connection, however long it lasted.
+    /// The best sustained rate of the whole connection.
     pub fn best_sustained(&self) -> Option<Measured> {
         let span = self.peak.span;
         let coarse = self.best(self.origin, span);
@@ -136,7 +136,7 @@ impl Meter {
         }
     }
 
-    /// Rates over equal stretches, at most `count` of them: time since the origin in ns, bytes per
+    /// Rates over at most `count` equal stretches: time since the origin in ns, and bytes per
     /// second.
     pub fn series(&self, count: usize) -> Vec<(u64, f64)> {
         let group = self.bins.len().div_ceil(count.max(1)).max(1);
@@ -151,37 +151,37 @@ impl Meter {
     }
 }
 
-/// The best rate over one span, kept while bytes arrive.
+/// The best rate over one span, tracked as bytes arrive.
 ///
-/// Two kinds of stretches count. A window of the span begins with bytes and counts those after them,
-/// as in [`Meter::best`]. A burst with silence of a span before and behind it counts over its own
-/// length, but at least a quarter of a round trip: what is acknowledged within less may have waited
-/// on the way back.
+/// Two kinds of stretches count. A window of length `span` starts with bytes and counts those after
+/// them, as in [`Meter::best`]. A burst with at least `span` of silence before and after it counts
+/// over its own length, but over at least a quarter of a round trip: ACKs that arrive closer
+/// together may have been delayed on the return path.
 #[derive(Clone, Debug)]
 struct Peak {
     span: Nanos,
     width: u64,
-    /// The latest bins; the first is the one that a window begins with.
+    /// The latest bins; a window starts with the first of them.
     window: VecDeque<u64>,
-    /// Number of the last bin since the origin.
+    /// Number of the last bin, counted from the origin.
     newest: u64,
-    /// Bytes in the window behind its first bin.
+    /// Bytes in the window after its first bin.
     after: u64,
     best: Option<Measured>,
     burst: Burst,
     best_burst: Option<Measured>,
 }
 
-/// Bytes without a silence of a span between them.
+/// Bytes without a silence of `span` between them.
 #[derive(Clone, Copy, Debug, Default)]
 struct Burst {
-    /// Its first and last bytes, ns since the origin.
+    /// Times of its first and last bytes since the origin, ns.
     times: Option<(u64, u64)>,
     /// Bytes after the first ones.
     after: u64,
 }
 
-/// The larger of two rates; of equal ones the earlier.
+/// The larger of two rates; the earlier one if they are equal.
 fn larger(known: Option<Measured>, new: Measured) -> Measured {
     known.filter(|known| known.rate >= new.rate).unwrap_or(new)
 }
@@ -200,7 +200,7 @@ impl Peak {
         }
     }
 
-    /// A span that differs by less than a bin changes nothing.
+    /// Sets the span; a change of less than a bin is ignored.
     fn set(&mut self, span: Nanos) {
         if span.0.abs_diff(self.span.0) <= self.width {
             return;
@@ -239,9 +239,9 @@ impl Peak {
         };
     }
 
-    /// This many bins go by without bytes.
+    /// Advances by `bins` bins without bytes.
     fn pass(&mut self, bins: u64) {
-        // After a whole window of them nothing is left in it.
+        // After a whole window of empty bins, the window is empty.
         for _ in 0..bins.min(FINE as u64 + 1) {
             if self.window.len() > FINE {
                 self.judge();
@@ -253,7 +253,7 @@ impl Peak {
         }
     }
 
-    /// The window is complete.
+    /// Rates the window, which is complete.
     fn judge(&mut self) {
         if self.window.front().is_some_and(|first| *first > 0) && self.after > 0 {
             let span = FINE as u64 * self.width;
@@ -263,7 +263,7 @@ impl Peak {
         }
     }
 
-    /// The best burst, with the one at hand.
+    /// The best burst, including the current one.
     fn with_burst(&self) -> Option<Measured> {
         let Some((first, last)) = self.burst.times else { return self.best_burst };
         let length = last - first;
@@ -275,7 +275,7 @@ impl Peak {
         Some(larger(self.best_burst, Measured { rate, start: first, span }))
     }
 
-    /// The best there was; windows only where they are asked for.
+    /// The best rate so far; windows count only if `windows` is set.
     fn best(&self, windows: bool) -> Option<Measured> {
         let burst = self.with_burst();
         if !windows {
@@ -294,7 +294,7 @@ impl Peak {
 mod tests {
     use super::*;
 
-    /// Random numbers, the same in each run.
+    /// Pseudo-random numbers, the same in each run.
     struct Random(u64);
 
     impl Random {
@@ -326,7 +326,7 @@ mod tests {
             let round = random.within(1_000_000, 300_000_000);
             let rate = random.within(125_000, 12_500_000);
             let span = sustained(Nanos(round)).0;
-            // As long as a sustained stretch, or two or more.
+            // At least 1.2 times a sustained stretch.
             let lasts = span * random.within(12, 40) / 10;
             let bytes = (rate as f64 * lasts as f64 / 1e9) as u64;
             if !(3 * 1448..4_000_000).contains(&bytes) {

@@ -1,5 +1,5 @@
-//! A population out of recorded connections: quantiles of round trip, rate, buffer, loss and size
-//! by group, as a file that `ab` takes. What could not be inferred stands in its comments.
+//! Converts recorded connections to a population file for `ab`: quantiles of round trip, rate,
+//! buffer, loss and size by group. Comments in the file list the values that could not be inferred.
 
 mod entry;
 #[cfg(feature = "advice")]
@@ -16,10 +16,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use text::{FEW, quoted, table};
 
-/// Buffers that no trace shows: the wired access lines of the built-in populations.
+/// Assumed buffers if no trace shows any: the wired access lines of the built-in populations.
 const ASSUMED_BUFFER: &str = "{ lognormal = { median_ms = 24.0, sigma = 0.6 } }";
 
-/// Connections that are taken beside those whose numbers may be believed.
+/// Connections to use in addition to those whose numbers can be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "advice", derive(clap::ValueEnum))]
 pub enum Accept {
@@ -30,18 +30,19 @@ pub enum Accept {
 /// Totals over all connections of a replay.
 #[derive(Clone, Debug, Default)]
 pub struct Entries {
-    /// Contributions of the connections used.
+    /// The connections that are used.
     pub taken: Vec<Entry>,
-    /// Connections that are too short to show a rate and a round trip.
+    /// Number of connections too short to show a rate and a round trip.
     pub short: u64,
-    /// Connections whose capture leaves a doubt; they are not taken.
+    /// Number of connections left out because their capture is in doubt.
     pub doubtful: u64,
-    /// The doubt about the first of them.
+    /// The reason for the first of them.
     doubt: Option<String>,
 }
 
 impl Entries {
-    /// Of a replay that was asked for them.
+    /// Collects the entries of a replay that was run with
+    /// [`Settings::entries`](crate::replay::Settings::entries).
     pub fn of(replay: &Replay, accept: Option<Accept>) -> Entries {
         let mut entries = Entries { short: replay.short, ..Entries::default() };
         for (row, entry) in replay.done.iter().zip(&replay.entries) {
@@ -58,14 +59,14 @@ impl Entries {
         entries
     }
 
-    /// Connections left out as doubtful, in a sentence.
+    /// Describes in a sentence the connections left out as doubtful.
     pub fn doubts(&self) -> Option<String> {
         let doubt = self.doubt.as_ref()?;
         let are = if self.doubtful == 1 { "connection is" } else { "connections are" };
         Some(format!("{} {are} left out ({doubt}); `--accept doubtful` takes them", self.doubtful))
     }
 
-    /// Why none is taken, of these files.
+    /// Explains why none of the connections in these files is used.
     pub fn refusal(&self, files: &[String], advice: &str) -> Error {
         let files = files.join(", ");
         Error::new(match self.doubts() {
@@ -104,7 +105,8 @@ fn rank_correlation(a: &[f64], b: &[f64]) -> f64 {
     if alone > 0.0 { both / alone } else { 0.0 }
 }
 
-/// The population file of these connections; `command` is what made it. `None` without any.
+/// The population file for these connections; `command` is the command that made it. `None` if
+/// there are no connections.
 pub fn to_toml(entries: &[Entry], command: &str) -> Option<String> {
     let mut groups: BTreeMap<&str, Vec<&Entry>> = BTreeMap::new();
     for entry in entries {
@@ -132,7 +134,7 @@ pub fn to_toml(entries: &[Entry], command: &str) -> Option<String> {
     let count = groups.len();
     let mut left = 1.0;
     for (index, (name, members)) in groups.into_iter().enumerate() {
-        // The last weight is what is left: they sum to 1 whatever their roundings.
+        // The last weight is the remainder, so the weights sum to 1 despite rounding.
         let weight = if index + 1 == count { left } else { members.len() as f64 / total };
         left -= weight;
         group(&mut text, name, weight, &members);
@@ -140,7 +142,7 @@ pub fn to_toml(entries: &[Entry], command: &str) -> Option<String> {
     Some(text)
 }
 
-/// Where each variable comes from.
+/// The source of each variable.
 fn sources(entries: &[Entry]) -> Vec<(&'static str, char, String)> {
     let lower = entries.iter().filter(|entry| entry.lower_bound).count();
     let full = entries.iter().filter(|entry| entry.buffer_ms.is_some()).count();

@@ -1,8 +1,9 @@
-//! The replay: every startup is driven by the ACKs that a connection really saw.
+//! The replay: every startup is driven by the recorded ACKs of a connection.
 //!
-//! Open loop: the sender did not obey. A startup that stays longer than the real sender did is
-//! shown ACKs of a flight that is smaller than its window; it grows as long as at least half of its
-//! window is in flight (the rule of the controller itself) and then stands.
+//! The replay is open loop: the sender did not follow the replayed startup. A startup that stays in
+//! slow start longer than the real sender sees ACKs of a flight that is smaller than its window. It
+//! grows as long as at least half of its window is in flight (the controller's own rule) and then
+//! stops.
 
 use crate::course::Course;
 use crate::events::Events;
@@ -16,46 +17,46 @@ use firstflight_log::step::{Id, Opening, Sink, Step};
 use firstflight_table::guard::{Broken, Tally, guarded};
 use std::collections::HashMap;
 
-/// The startups that are replayed where none are named.
+/// The startups that are replayed if none are named.
 pub const DEFAULT_ARMS: &str =
     "slowstart,hystart,hystart++,search,best,best-published,rapid-nojump";
 
-/// Fewer ACKs are no startup.
+/// Minimum number of ACKs for a replay.
 pub const LEAST_ACKS: u64 = 10;
-/// Connections whose results are kept; a capture of a busy server has more than anybody reads.
+/// Maximum number of connections whose results are kept, more than anyone will read.
 const MOST_RESULTS: usize = 200_000;
 
-/// Drives startups by what a reader tells.
+/// Drives startups with the output of a reader.
 pub struct Replay {
     settings: Settings,
     live: HashMap<Id, Box<Followed>>,
     opened: Id,
-    /// Connections that are over, in order of their ends. A row takes a twentieth of the memory of
-    /// [`Followed`], from which it is made.
+    /// Finished connections, in order of their ends. A row takes a twentieth of the memory of the
+    /// [`Followed`] from which it is made.
     pub done: Vec<ConnectionRow>,
-    /// What each of them adds to a population, if that was asked; none of one that is too short.
+    /// Population entry of each of them, if requested; `None` for a connection that is too short.
     pub entries: Vec<Option<Entry>>,
-    /// The course of the first of them over time, for the report.
+    /// The course over time of the first connections, for the report.
     pub(crate) lines: Vec<Course>,
-    /// Connections with too few ACKs to tell anything.
+    /// Number of connections with too few ACKs.
     pub short: u64,
-    /// Connections beyond what is kept.
+    /// Number of connections beyond the maximum kept.
     pub beyond: u64,
-    /// Connections that their reader gave up: they are in no result.
+    /// Number of connections that their reader gave up; they are in no result.
     pub incomplete: u64,
     /// Faults of files that were read in part.
     pub remarks: Vec<Fault>,
     /// Parts of files left out, with reasons.
     pub notes: Vec<Fault>,
-    /// The group of connections whose trace names none.
+    /// The group of connections whose trace states none.
     pub group: Option<String>,
-    /// Where every ACK is written down.
+    /// Table that receives every ACK.
     pub(crate) events: Option<Events>,
     broken: Tally,
 }
 
 impl Replay {
-    /// Nothing has been read yet.
+    /// Creates a replay without any connections.
     pub fn new(settings: Settings) -> Replay {
         Replay {
             settings,
@@ -75,21 +76,21 @@ impl Replay {
         }
     }
 
-    /// Forgets a connection for an internal error.
+    /// Drops a connection because of an internal error.
     fn give_up(&mut self, id: Id, broken: Broken) {
         self.live.remove(&id);
         self.incomplete += 1;
         self.broken.add(broken);
     }
 
-    /// Keeps so many rows at most; later ones are counted.
+    /// Keeps at most `most` rows; further ones are only counted.
     pub fn keep(&mut self, most: usize) {
         self.beyond += self.done.len().saturating_sub(most) as u64;
         self.done.truncate(most);
         self.entries.truncate(most);
     }
 
-    /// Forgets what is still open in a file whose reader has failed.
+    /// Drops the open connections of a file whose reader has failed.
     pub(crate) fn give_up_open(&mut self) {
         self.incomplete += self.live.len() as u64;
         self.live.clear();
@@ -100,7 +101,7 @@ impl Replay {
         std::mem::take(&mut self.broken).remark()
     }
 
-    /// The file for every ACK, if one was asked for.
+    /// The file for every ACK, if one was requested.
     pub(crate) fn events_file(&self) -> Option<&std::path::Path> {
         self.settings.events.as_deref()
     }
@@ -108,7 +109,7 @@ impl Replay {
 
 #[cfg(feature = "keylog")]
 impl Replay {
-    /// What opens QUIC in captures.
+    /// The key log for QUIC in captures.
     pub(crate) fn keylog(&self) -> Option<std::sync::Arc<firstflight_log::quic::KeyLog>> {
         self.settings.keylog.clone()
     }

@@ -1,4 +1,4 @@
-//! The results of a replay, as `--json` has them.
+//! The results of a replay, as in `--json`.
 
 use crate::course::Course;
 use crate::replay::Replay;
@@ -12,32 +12,32 @@ use std::io::Write;
 /// Verdicts on one startup over all connections.
 #[derive(Clone, Debug, Serialize)]
 pub struct VerdictRow {
-    /// The arm as asked for.
+    /// Name of the arm as requested.
     pub arm: String,
-    /// Connections it was replayed on.
+    /// Number of connections on which it was replayed.
     pub connections: u64,
-    /// Of these: left too early.
+    /// Number of these with an exit that was too early.
     pub early: u64,
-    /// Left right.
+    /// Number of these with a right exit.
     pub right: u64,
-    /// Left too late.
+    /// Number of these with an exit that was too late.
     pub late: u64,
-    /// Did not leave.
+    /// Number of these without an exit.
     pub silent: u64,
-    /// Exit window over BDP, of those that left: 10th percentile.
+    /// 10th percentile of exit window over BDP, among connections with an exit.
     pub bdp_ratio_p10: Option<f64>,
-    /// Median.
+    /// Median of exit window over BDP.
     pub bdp_ratio_p50: Option<f64>,
-    /// 90th percentile.
+    /// 90th percentile of exit window over BDP.
     pub bdp_ratio_p90: Option<f64>,
 }
 
 /// Distribution of one capture measure over the connections.
 #[derive(Clone, Debug, Serialize)]
 pub struct CapturedRow {
-    /// The measure, as the connections name it.
+    /// Name of the measure, as in the rows of connections.
     pub measure: &'static str,
-    /// Connections that show it.
+    /// Number of connections that show it.
     pub connections: u64,
     /// Median.
     pub p50: f64,
@@ -45,32 +45,32 @@ pub struct CapturedRow {
     pub p95: f64,
 }
 
-/// Everything.
+/// All results of a replay.
 #[derive(Clone, Debug, Serialize)]
 pub struct Results {
-    /// Always true: the sender did not obey the startups that were replayed.
+    /// Always true: the sender did not follow the replayed startups.
     pub open_loop: bool,
-    /// The startups, as asked for.
+    /// The startups, as requested.
     pub arms: Vec<String>,
     /// The files.
     pub files: Vec<FileRow>,
     /// The connections.
     pub connections: Vec<ConnectionRow>,
-    /// The spread of verdicts.
+    /// The verdicts on each startup.
     pub verdicts: Vec<VerdictRow>,
-    /// The spread of what was captured.
+    /// Distribution of each capture measure.
     pub captured: Vec<CapturedRow>,
-    /// Connections with too few ACKs.
+    /// Number of connections with too few ACKs.
     pub short: u64,
-    /// Connections beyond what is kept.
+    /// Number of connections beyond the maximum kept.
     pub beyond: u64,
-    /// The course of the first ones over time, for the report.
+    /// The course over time of the first connections, for the report.
     #[serde(skip)]
     pub(crate) lines: Vec<Course>,
 }
 
 impl Results {
-    /// Of a replay that has read all its files.
+    /// The results of a replay that has read all its files.
     pub fn new(replay: Replay, files: Vec<FileRow>) -> Results {
         let Replay { done: connections, short, beyond, lines, .. } = replay;
         let mut arms: Vec<String> = Vec::new();
@@ -93,20 +93,20 @@ impl Results {
         }
     }
 
-    /// All of it as JSON, the same bytes for the same files.
+    /// All results as JSON; the bytes depend only on the files.
     ///
     /// # Errors
-    /// One line; never with values of ours.
+    /// A one-line message; never for our own values.
     pub fn to_json(&self) -> Result<String, Error> {
         let mut text = Vec::new();
         self.write_json(&mut text)?;
         String::from_utf8(text).map_err(|error| Error::new(error.to_string()))
     }
 
-    /// The same, written piece by piece.
+    /// Writes the same JSON piece by piece.
     ///
     /// # Errors
-    /// One line if `out` fails.
+    /// A one-line message if `out` fails.
     pub fn write_json(&self, mut out: impl Write) -> Result<(), Error> {
         serde_json::to_writer_pretty(&mut out, self)
             .map_err(std::io::Error::from)
@@ -114,8 +114,8 @@ impl Results {
             .map_err(|error| Error::new(error.to_string()))
     }
 
-    /// Faults of captures of connections: the line of the only one, or their number with the first
-    /// as an example, doubtful ones apart.
+    /// Faults of captured connections: the fault itself if there is only one, otherwise their
+    /// number with the first as an example. Doubtful connections are counted separately.
     pub fn capture_lines(&self) -> Vec<String> {
         let (doubtful, others): (Vec<_>, Vec<_>) = self
             .connections
@@ -128,7 +128,7 @@ impl Results {
                 format!("{}: {line}", row.name)
             } else {
                 let all = self.connections.len();
-                // They are doubtful, as the sentence says already.
+                // The sentence already says that they are doubtful.
                 let line = line.trim_start_matches("doubtful: ");
                 format!("{} of {all} connections {kind}, such as {}: {line}", of.len(), row.name)
             })
@@ -137,7 +137,7 @@ impl Results {
         lines.into_iter().flatten().collect()
     }
 
-    /// Kinds of findings, how many connections have them, and the words of the first.
+    /// Each kind of finding, the number of connections with it, and the text of the first.
     pub fn findings(&self) -> Vec<(&'static str, usize, &str)> {
         let mut kinds: BTreeMap<&'static str, (usize, &str)> = BTreeMap::new();
         for finding in self.connections.iter().flat_map(|connection| &connection.findings) {
@@ -149,7 +149,7 @@ impl Results {
 
 type Measure = fn(&ConnectionRow) -> Option<f64>;
 
-/// What is said of all connections together.
+/// Measures that are summarized over all connections.
 const MEASURES: [(&str, Measure); 6] = [
     ("min_rtt_ms", |row| row.min_rtt_ms),
     ("rtt_p50_ms", |row| row.rtt_p50_ms),

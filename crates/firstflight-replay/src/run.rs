@@ -7,29 +7,29 @@ use firstflight::startup::ExitReason;
 use firstflight::{Ack, Config, Exit, Nanos, Time};
 use firstflight_log::step::Opening;
 
-/// An arm with the name it was asked for by.
+/// An arm with its name as requested.
 #[derive(Clone, Debug)]
 pub struct Named {
-    /// As typed.
+    /// Name as typed.
     pub label: String,
     /// The arm.
     pub arm: Arm,
 }
 
-/// BBRv1 of Linux, which is no arm of ours.
+/// Linux's BBRv1, which is not one of our arms.
 pub const BBR1: &str = "kernel:bbr";
 
-/// A sender that is tried.
+/// A possible sender that identification tries.
 #[derive(Clone, Debug)]
 pub struct Tried {
-    /// As typed.
+    /// Name as typed.
     pub(crate) label: String,
-    /// The arm; none is BBRv1.
+    /// The arm; `None` for BBRv1.
     pub(crate) arm: Option<Arm>,
 }
 
 impl Tried {
-    /// BBRv1 of Linux.
+    /// Linux's BBRv1.
     pub fn bbr1() -> Tried {
         Tried { label: BBR1.into(), arm: None }
     }
@@ -46,19 +46,19 @@ impl From<Named> for Tried {
 pub struct Settings {
     /// The startups.
     pub arms: Vec<Named>,
-    /// Whether the sender was paced; `None` looks at how its first flight left.
+    /// Whether the sender was paced; if `None`, the first flight decides.
     pub paced: Option<bool>,
-    /// Initial window in packets; `None` takes the first flight for it.
+    /// Initial window in packets; if `None`, the first flight is used.
     pub iw: Option<u32>,
-    /// Connections whose course over time is kept, for the report.
+    /// Number of connections whose course over time is kept, for the report.
     pub lines: usize,
-    /// Startups that a recorded sender may have had, to find out which; empty to leave it be.
+    /// Startups to try for identifying the sender; empty to skip identification.
     pub identify: Vec<Tried>,
-    /// What each connection adds to a population is wanted.
+    /// Collect each connection's population entry.
     pub entries: bool,
-    /// File for what was understood, ACK by ACK.
+    /// File for the ACKs that the readers found.
     pub events: Option<std::path::PathBuf>,
-    /// Secrets that open QUIC in captures, which are then read instead of TCP.
+    /// Secrets that decrypt QUIC in captures, which are then read instead of TCP.
     #[cfg(feature = "keylog")]
     pub keylog: Option<std::sync::Arc<firstflight_log::quic::KeyLog>>,
 }
@@ -68,18 +68,18 @@ pub struct Settings {
 pub struct Left {
     /// The controller's own record.
     pub exit: Exit,
-    /// Which ACK decided, counted from 0.
+    /// Number of the ACK that decided, counted from 0.
     pub ack: u64,
-    /// Delivery rate over the round trip before, bytes per second.
+    /// Delivery rate over the preceding round trip, bytes per second.
     pub rate: Option<f64>,
 }
 
-/// A threshold that a startup set while it stayed below it.
+/// A slow start threshold that a startup set while its window was below it.
 #[derive(Clone, Copy, Debug)]
 pub struct Aim {
     /// The threshold, bytes.
     pub ssthresh: u64,
-    /// When.
+    /// Time at which it was set.
     pub at: Time,
     /// The window at that time, bytes.
     pub cwnd: u64,
@@ -90,7 +90,7 @@ pub struct Aim {
 pub struct Run {
     /// The arm.
     pub named: Named,
-    /// The trace says that this arm ran, and tells all it was told.
+    /// The trace states that this arm ran, and contains all its inputs.
     pub exact: bool,
     /// The exit, if any.
     pub left: Option<Left>,
@@ -98,13 +98,13 @@ pub struct Run {
     pub aim: Option<Aim>,
     /// Its window at the end.
     pub cwnd: u64,
-    /// The most of its window that was ever in flight when the connection ended without an exit,
-    /// in percent.
+    /// If the connection ended without an exit: the share of the window that was in flight at the
+    /// last ACK, in percent.
     pub used_percent: u64,
     pub(crate) controller: ArmController,
-    /// When the first data packet left.
+    /// Time at which the first data packet was sent.
     start: Time,
-    /// Nothing that follows can change how it left.
+    /// Nothing that follows can change the exit.
     pub(crate) settled: bool,
 }
 
@@ -123,8 +123,8 @@ impl Run {
             controller.on_handshake_rtt(opening.start, rtt);
         }
         if opening.ran.is_none() {
-            // The first flight as one burst: all that a foreign trace says about what the
-            // application had to send.
+            // The first flight as one burst is all that a foreign trace shows of the application's
+            // data.
             controller.before_send(&Ready {
                 now: opening.start,
                 nxt: opening.nxt,
@@ -155,7 +155,7 @@ impl Run {
         if self.exact {
             self.controller.on_ack(ack);
         } else {
-            // What limited the real sender's window does not limit this one.
+            // The limits of the real sender's window do not apply to this one.
             self.controller.on_ack_of_another(ack);
         }
         self.note(ack.now, number, meter, round);
@@ -170,9 +170,9 @@ impl Run {
         }
     }
 
-    /// SEARCH has found its exit and drains, by sending less than is acknowledged: the recorded
-    /// sender does not, and the drain would never be over. What was found is the exit, with the
-    /// window and the moment of the finding.
+    /// Records SEARCH's exit at the start of its drain. SEARCH drains by sending less than is
+    /// acknowledged. The recorded sender does not, so the drain would never end. The exit has the
+    /// window and the time of the detection.
     fn note_drain(&mut self, ack: &Ack, number: u64, meter: &Meter, round: Nanos) {
         if self.exact || self.left.is_some() || self.controller.phase() != Phase::Drain {
             return;
@@ -198,7 +198,7 @@ impl Run {
         self.settled = true;
     }
 
-    /// Looks whether it has left, or has come back because the loss was none.
+    /// Records an exit, or its withdrawal after a spurious loss.
     pub(crate) fn note(&mut self, now: Time, number: u64, meter: &Meter, round: Nanos) {
         self.left = match (self.controller.exit(), self.left) {
             (None, _) => None,
@@ -213,7 +213,7 @@ impl Run {
     }
 }
 
-/// What a connection would have told its controller, as far as a foreign trace shows.
+/// The configuration of the controller, as far as a foreign trace shows it.
 pub(crate) fn guessed(settings: &Settings, opening: &Opening) -> Config {
     let base = match opening.transport {
         Transport::Quic => Config::quic(opening.mss),
@@ -221,7 +221,7 @@ pub(crate) fn guessed(settings: &Settings, opening: &Opening) -> Config {
     };
     let standard = Config::standard_initial_window(opening.mss);
     Config {
-        // A small first flight is an application with little to send, not a small window.
+        // A small first flight means little data to send, not a small window.
         initial_window: settings.iw.map_or(
             opening.stated.initial_window.unwrap_or(opening.first_flight.max(standard)),
             |packets| u64::from(packets) * opening.mss,

@@ -1,10 +1,10 @@
-//! The path as the ACKs of one connection show it.
+//! Path values derived from the ACKs of one connection.
 
 use crate::followed::Followed;
 use crate::meter::Measured;
 use firstflight::Nanos;
 
-/// A queue of less than this share of the round trip, and less than two milliseconds, is noise.
+/// A queueing delay below this share of the round trip, or below two milliseconds, is noise.
 const QUEUE_SHARE: f64 = 0.1;
 const QUEUE_LEAST_MS: f64 = 2.0;
 
@@ -17,42 +17,43 @@ pub(crate) fn mbps(rate: f64) -> f64 {
     rate * 8e-6
 }
 
-/// The path as the ACKs of one connection show it.
+/// Path values derived from the ACKs of one connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Shown {
     /// Best sustained rate, bytes per second.
     pub rate: Option<f64>,
-    /// When it began, ns.
+    /// Start of the window with that rate, ns.
     pub rate_at: Option<u64>,
     /// Smallest RTT, ms.
     pub min_rtt_ms: Option<f64>,
-    /// Rate times RTT, bytes.
+    /// Product of rate and minimum RTT, bytes.
     pub bdp: Option<f64>,
     /// Bytes on the wire per byte of payload.
     pub wire: f64,
-    /// RTT at losses less the smallest, ms, where it is a queue.
+    /// RTT at losses minus the minimum RTT, ms, if the difference is a queue.
     pub buffer_ms: Option<f64>,
-    /// Largest RTT less the smallest, ms.
+    /// Maximum RTT minus minimum RTT, ms.
     pub queue_max_ms: Option<f64>,
     /// The path may carry more.
     pub lower_bound: bool,
-    /// What samples of the RTT lack, and below what none is one, ns.
+    /// Correction added to RTT samples, and tick of the capture's clock, ns; samples of less than
+    /// two ticks are unknown.
     correction: (u64, u64),
 }
 
 impl Shown {
-    /// Out of everything that was followed.
+    /// Derives the values of a connection.
     pub fn of(followed: &Followed) -> Shown {
         let min = followed.min_rtt;
         let best = followed.meter.best_sustained();
-        // All of it came within the life of the connection: no rate below that is the best.
+        // All bytes arrived during the connection, so the best rate is at least their mean.
         let life = followed.end.since(followed.opening.start).0;
         let mean = followed.delivered as f64 * 1e9 / life.max(1) as f64;
         let best = best.map(|best| {
             if best.rate >= mean { best } else { Measured { rate: mean, start: 0, span: life } }
         });
-        // Differences of RTTs contain no near half; the RTT does, and nothing below two ticks of
-        // the capture's clock is an RTT.
+        // Differences between RTTs need no near half added, but the RTT does. An RTT of less than
+        // two ticks of the capture's clock is unknown.
         let (add, tick) =
             followed.quality.as_ref().map_or((0, 0), |of| (of.to_add_ns, of.tick_ns()));
         let shows = followed.quality.as_ref().is_none_or(|of| of.shows_rtt);
@@ -66,7 +67,7 @@ impl Shown {
         let queue_max_ms = followed.rtts.most().and_then(|most| above(most as f64));
         let buffer_ms =
             followed.signals.loss_rtt.quantile(0.75).and_then(above).filter(|queue| *queue > noise);
-        // Half of the time with a queue is a bottleneck that was kept busy.
+        // If a queue was present half of the time, the bottleneck was busy.
         let standing =
             followed.rtts.quantile(0.5).and_then(above).is_some_and(|queue| queue > noise);
         Shown {
@@ -82,13 +83,14 @@ impl Shown {
         }
     }
 
-    /// A queue of so many ms is none.
+    /// Whether a queueing delay in ms is noise.
     pub(crate) fn is_noise(&self, queue: f64) -> bool {
         let min = self.min_rtt_ms.unwrap_or(0.0);
         queue <= (min * QUEUE_SHARE).max(QUEUE_LEAST_MS)
     }
 
-    /// A sample of the RTT, ns, as what it is in ms; none if the clock was too coarse for it.
+    /// An RTT sample in ns, corrected and converted to ms; `None` if the clock was too coarse for
+    /// it.
     pub(crate) fn whole(&self, sample: Option<f64>) -> Option<f64> {
         let (add, tick) = self.correction;
         sample

@@ -1,6 +1,6 @@
-//! What the ACKs of one connection tell about its path: release grids, bursts, aggregation, grants,
-//! the receiver's clock, policers, and whose turn it was when nothing was sent. Constant memory;
-//! conclusions are drawn once, at the end, in [`crate::findings`].
+//! Signals about the path in the ACKs of one connection: release grids, bursts, aggregation,
+//! grants, the receiver's clock, policers, and which side was the limit when nothing was sent. Uses
+//! constant memory; conclusions are drawn once, at the end, in [`crate::findings`].
 
 use crate::spread::Spread;
 use firstflight::{Ack, Nanos, Time};
@@ -30,25 +30,25 @@ pub const PERIODS: [u64; 20] = [
     80_000_000,
     100_000_000,
 ];
-/// Bursts that the search for a grid looks at: enough to be sure, too few for two clocks to drift
-/// apart.
+/// Number of bursts used in the search for a grid: enough to be sure, too few for the two clocks to
+/// drift apart.
 const GRID_BURSTS: u32 = 120;
-/// A gap ends a burst if it is this long at least (BEST's rule for the same question).
+/// Minimum gap that ends a burst (as in BEST's rule).
 const LEAST_GAP: u64 = 500_000;
 const SECONDS: usize = 12;
 
-/// One second of a young connection.
+/// One second at the start of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Second {
-    /// ACKs in it.
+    /// Number of ACKs in this second.
     pub acks: u64,
-    /// Largest RTT in it, ns.
+    /// Largest RTT in this second, ns.
     pub rtt: u64,
-    /// Largest amount in flight in it, bytes.
+    /// Maximum bytes in flight in this second.
     pub inflight: u64,
 }
 
-/// RTT samples before the first loss: they show whether the queue was there before the connection
+/// RTT samples before the first loss, which show whether the queue existed before the connection
 /// (TCP congestion signatures, Sundaresan et al., IMC 2017).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BeforeLoss {
@@ -64,21 +64,22 @@ impl BeforeLoss {
         self.samples += 1;
     }
 
-    /// The share of the largest RTT that was added since the smallest: near 1 if the connection filled
-    /// an empty queue, near 0 if it met a full one. `None` with too few samples.
+    /// The difference between maximum and minimum RTT as a share of the maximum: near 1 if the
+    /// connection filled an empty queue, near 0 if the queue was already full. `None` with too few
+    /// samples.
     pub fn risen(&self) -> Option<f64> {
         (self.samples >= 10 && self.most > 0)
             .then(|| (self.most - self.least) as f64 / self.most as f64)
     }
 }
 
-/// Bytes acknowledged by the receiver's own clock.
+/// Acknowledged bytes, measured on the receiver's own clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReceiverClock {
     first: Option<(Time, u32)>,
     last: Option<(Time, u32)>,
     window: (u32, u64),
-    /// Most bytes in a window of a hundred ticks, and its ticks.
+    /// The window of a hundred ticks or more with the highest rate: its bytes and its ticks.
     best: Option<(u64, u32)>,
 }
 
@@ -89,7 +90,7 @@ impl ReceiverClock {
                 (Some((now, ticks)), Some((now, ticks)), (ticks, 0));
             return;
         };
-        // A step backwards is an ACK out of order; one far ahead is another clock.
+        // A step backwards is a reordered ACK; a large step ahead is a different clock.
         if ticks.wrapping_sub(last) > 1 << 24 {
             return;
         }
@@ -107,14 +108,14 @@ impl ReceiverClock {
         }
     }
 
-    /// Length of a tick, ns, from the two clocks' own progress; `None` before a second is over.
+    /// Length of a tick, ns, from the progress of both clocks; `None` during the first second.
     pub fn tick(&self) -> Option<f64> {
         let ((from, first), (to, last)) = self.first.zip(self.last)?;
         let (span, ticks) = (to.since(from).0, last.wrapping_sub(first));
         (span > 1_000_000_000 && ticks > 20).then(|| span as f64 / f64::from(ticks))
     }
 
-    /// The largest rate by the receiver's clock, bytes per second.
+    /// The highest rate on the receiver's clock, bytes per second.
     pub fn rate(&self) -> Option<f64> {
         let (bytes, ticks) = self.best?;
         Some(bytes as f64 * 1e9 / (f64::from(ticks) * self.tick()?))
@@ -128,7 +129,7 @@ pub struct Signals {
     small_gap: u64,
     /// Gaps between ACKs, ns.
     pub gaps: Spread,
-    /// Bytes that one ACK newly acknowledged.
+    /// Bytes newly acknowledged per ACK.
     pub acked: Spread,
     burst: Option<(Time, u64)>,
     /// Intervals between the starts of bursts, ns.
@@ -137,41 +138,41 @@ pub struct Signals {
     pub burst_acks: Spread,
     grid: [(f64, f64); PERIODS.len()],
     grid_bursts: u32,
-    /// The first seconds.
+    /// The first seconds of the connection.
     pub seconds: [Second; SECONDS],
     start: Option<Time>,
-    /// TCP time stamps of the receiver.
+    /// The receiver's TCP timestamps.
     pub clock: ReceiverClock,
     last_rtt: u64,
     /// RTT before the first loss, ns.
     pub before_loss: BeforeLoss,
-    /// RTT when losses were found, ns; one entry per ACK that found some.
+    /// RTT when losses were found, ns; one entry per ACK that reported losses.
     pub loss_rtt: Spread,
-    /// When the first loss was found.
+    /// Time at which the first loss was found.
     pub first_loss: Option<Time>,
-    /// Congestion marks: packets where the receiver counts them, else ACKs that report one.
+    /// Congestion marks: packets if the receiver counts them, otherwise ACKs that report a mark.
     pub marks: u64,
-    /// Those of the ACK that comes next, where they are counted.
+    /// Number of marks that the next ACK reports, if they are counted.
     pub marks_of_next: Option<u64>,
-    /// Probes of a closed window.
+    /// Number of probes of a closed window.
     pub window_probes: u64,
-    /// Keep-alives.
+    /// Number of keep-alives.
     pub keep_alives: u64,
     /// Gaps in the trace.
     pub unsure: Vec<Unsure>,
     app_limited: Option<Time>,
-    /// Stretches in which the sender had nothing to send.
+    /// Number of periods in which the sender had nothing to send.
     pub app_limited_stretches: u64,
-    /// Their length in all, ns.
+    /// Total duration of these periods, ns.
     pub app_limited_ns: u64,
-    /// ACKs at which the receiver's window was the limit.
+    /// Number of ACKs at which the receiver's window was the limit.
     pub receiver_limited: u64,
-    /// ACKs.
+    /// Number of ACKs that acknowledged data.
     pub acks: u64,
 }
 
 impl Signals {
-    /// An ACK or a timer.
+    /// Takes an ACK, or the losses found by a timer.
     pub fn see(&mut self, ack: &Ack) {
         let start = *self.start.get_or_insert(ack.now);
         if let Some(rtt) = ack.rtt {
@@ -219,7 +220,7 @@ impl Signals {
         }
     }
 
-    /// Gaps, bursts and their grid.
+    /// Updates gaps, bursts and their grid.
     fn space(&mut self, now: Time) {
         let Some(last) = self.last_ack.replace(now) else {
             self.burst = Some((now, 1));
@@ -251,21 +252,21 @@ impl Signals {
         }
     }
 
-    /// The receiver's window was the limit.
+    /// Records that the receiver's window was the limit.
     pub fn receiver_limit(&mut self) {
         self.receiver_limited += 1;
     }
 
-    /// The longest period on which bursts of ACKs lie, ns, and how sharply (Rayleigh statistic, 0
-    /// to 1). A period near the round trip itself is no grid: a young connection's flights come
-    /// back at that pace.
+    /// The longest period with which bursts of ACKs align, ns, and how sharply (Rayleigh statistic,
+    /// 0 to 1). A period near the round trip itself is not a grid: the flights of a young
+    /// connection return at that pace.
     pub fn grid(&self, min_rtt: Nanos) -> Option<(u64, f64)> {
         if self.grid_bursts < 24 {
             return None;
         }
         let sharpness = |&(cos, sin): &(f64, f64)| cos.hypot(sin) / f64::from(self.grid_bursts);
-        // Bursts that come once a round trip lie on every grid that the round trip is a multiple
-        // of: on a real one they come more often.
+        // Bursts that come once per round trip align with every period that divides the round trip.
+        // On a real grid they come more often.
         let usual = self.intervals.quantile(0.5)?;
         let found = PERIODS.iter().zip(&self.grid).map(|(period, sum)| (*period, sharpness(sum)));
         let fits = |period: u64| period * 4 <= min_rtt.0 * 3 && usual <= period as f64 * 3.5;

@@ -4,22 +4,23 @@ use hdrhistogram::Histogram;
 
 /// A distribution of numbers.
 ///
-/// Two digits are kept, so a bin is 1/128 wide at most; a quantile is the middle of its bin, and is
-/// off by 0.4 % at most. A third digit would cost eight times the memory of every connection.
+/// Two digits are kept, so the relative width of a bin is at most 1/128. A quantile is the middle
+/// of its bin, and its error is at most 0.4 %. A third digit would take eight times the memory for
+/// every connection.
 ///
-/// The first few are kept as they are: most connections are short, and a table of their times is
-/// twenty times as large.
+/// The first few values are kept as they are: most connections are short, and a table of their
+/// times takes twenty times the memory.
 #[derive(Clone, Debug)]
 pub struct Spread {
     few: Vec<u64>,
-    /// All of them, once they are more than a few.
+    /// A table of all values, once there are more than a few.
     counts: Option<Box<Histogram<u32>>>,
     least: u64,
     most: u64,
 }
 
 const DIGITS: u8 = 2;
-/// Values that are kept as they are.
+/// Number of values that are kept as they are.
 const FEW: usize = 32;
 
 impl Default for Spread {
@@ -31,14 +32,14 @@ impl Default for Spread {
 fn table(values: &[u64]) -> Histogram<u32> {
     let mut counts = Histogram::new(DIGITS).expect("a constant number of digits");
     for value in values {
-        // The bins grow as they have to, up to any number.
+        // The table grows as needed, up to any value.
         let _ = counts.record(*value);
     }
     counts
 }
 
 impl Spread {
-    /// One more.
+    /// Adds a value.
     pub fn add(&mut self, value: u64) {
         (self.least, self.most) = (self.least.min(value), self.most.max(value));
         if let Some(counts) = &mut self.counts {
@@ -56,12 +57,12 @@ impl Spread {
         self.counts.as_ref().map_or(self.few.len() as u64, |counts| counts.len())
     }
 
-    /// None yet.
+    /// Whether there are no values yet.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The value that this share of all lies at or below.
+    /// The smallest value with at least this share of all values at or below it.
     pub fn quantile(&self, share: f64) -> Option<f64> {
         if self.is_empty() {
             return None;

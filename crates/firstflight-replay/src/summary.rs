@@ -1,5 +1,5 @@
-//! What one connection comes to: the path as its ACKs show it, and how far from it each startup
-//! would have left.
+//! The summary of one connection: the path as its ACKs show it, and how well the exit window of
+//! each startup would have fitted.
 
 use crate::findings::{Finding, findings};
 use crate::followed::Followed;
@@ -10,32 +10,32 @@ use firstflight::startup::ExitReason;
 use firstflight_log::quality::{Quality, Trust};
 use serde::Serialize;
 
-/// A window below this share of what fills the path is too small: the rate is known to a few
-/// percent, the round trip better, and ACKs of two packets blur the window by one; a fifth is more
-/// than all of them together.
+/// An exit window below this share of the BDP is too small. The rate is known within a few percent,
+/// the round trip more precisely, and ACKs of two packets blur the window by one packet; a fifth is
+/// more than all of these together.
 pub const EARLY_BELOW: f64 = 0.8;
-/// At twice what fills the path a queue as long as the path itself stands before the bottleneck.
+/// At twice the BDP, the queue at the bottleneck is as long as the path itself.
 pub const LATE_ABOVE: f64 = 2.0;
 
 /// Quality of a startup's exit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// With a window that does not fill the path.
+    /// Exit with a window that does not fill the path.
     Early,
-    /// With a window that fills it, and a queue no longer than the path.
+    /// Exit with a window that fills the path, and a queue no longer than the path.
     Right,
-    /// Only when packets were lost, or with a window of more than twice the path.
+    /// Exit only after packet loss, or with a window of more than twice the BDP.
     Late,
-    /// Not within the trace.
+    /// No exit within the trace.
     Silent,
 }
 
 impl Verdict {
-    /// All of them, in the order of tables.
+    /// All verdicts, in the order of tables.
     pub const ALL: [Verdict; 4] = [Verdict::Early, Verdict::Right, Verdict::Late, Verdict::Silent];
 
-    /// Its name.
+    /// Name in results.
     pub const fn name(self) -> &'static str {
         match self {
             Verdict::Early => "early",
@@ -46,69 +46,69 @@ impl Verdict {
     }
 }
 
-/// One startup on one connection. What does not apply is null.
+/// One startup on one connection. Values that do not apply are null.
 #[derive(Clone, Debug, Serialize)]
 pub struct StartupRow {
-    /// The arm as asked for.
+    /// Name of the arm as requested.
     pub arm: String,
-    /// The arm in full.
+    /// Full text of the arm.
     pub arm_full: String,
     /// Verdict.
     pub verdict: Verdict,
-    /// The trace says that this arm ran, and the replay told it exactly what it was told then.
+    /// The trace states that this arm ran, and the replay repeated its exact inputs.
     pub exact: bool,
-    /// Why it left.
+    /// Reason for the exit.
     pub reason: Option<&'static str>,
-    /// When, since the first data byte was sent.
+    /// Time of the exit since the first data byte was sent.
     pub time_ms: Option<f64>,
-    /// At which ACK, counted from 0.
+    /// Number of the ACK at which it exited, counted from 0.
     pub ack: Option<u64>,
-    /// Round trips completed.
+    /// Number of round trips completed.
     pub rounds: Option<u32>,
-    /// Its window when that was detected, before any reduction.
+    /// Its window at detection, before any reduction.
     pub cwnd: Option<u64>,
-    /// That window over the path's BDP.
+    /// Its window at detection over the path's BDP.
     pub bdp_ratio: Option<f64>,
-    /// Bytes really in flight.
+    /// Bytes that were really in flight.
     pub inflight: Option<u64>,
-    /// That over its window: what the sender did of what this startup would have allowed.
+    /// Bytes in flight over its window: the share of the allowed window that the sender used.
     pub used_ratio: Option<f64>,
-    /// The number that decided.
+    /// The value that decided.
     pub estimate: Option<f64>,
     /// Its unit: `ms` or `bytes`.
     pub estimate_unit: Option<&'static str>,
-    /// Delivery rate over the round trip before.
+    /// Delivery rate over the preceding round trip.
     pub rate_then_mbps: Option<f64>,
-    /// That over the best sustained rate of the connection.
+    /// Ratio of that rate to the best sustained rate of the connection.
     pub rate_ratio: Option<f64>,
-    /// The threshold it had set, where it aims at one beforehand.
+    /// The threshold it had set, if it sets one before the exit.
     pub aim_bytes: Option<u64>,
-    /// That threshold over the path's BDP.
+    /// Ratio of that threshold to the path's BDP.
     pub aim_ratio: Option<f64>,
-    /// When it set it.
+    /// Time at which it set the threshold.
     pub aim_ms: Option<f64>,
     /// Its window at the end of the trace.
     pub cwnd_end: u64,
 }
 
-/// The real sender's reports on itself.
+/// The real sender's reports about itself.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct SenderRow {
-    /// The arm that ran, where the trace is ours.
+    /// The arm that ran, if the trace is our own.
     pub arm: Option<String>,
-    /// Reason of its startup's exit: by its own record, or where it first set a threshold.
+    /// Reason of its startup's exit, from its own record; null if the trace is not our own.
     pub reason: Option<&'static str>,
-    /// When.
+    /// Time of the exit: as recorded, or of its first threshold.
     pub time_ms: Option<f64>,
-    /// Its window then.
+    /// Its window at the exit.
     pub cwnd: Option<u64>,
     /// Its largest window.
     pub cwnd_max: Option<u64>,
-    /// The threshold it first set.
+    /// Its first threshold.
     pub ssthresh: Option<u64>,
     /// Its highest pacing rate.
     pub pacing_mbps: Option<f64>,
-    /// Its own estimate of what the path carries, at the highest.
+    /// Its highest bandwidth estimate.
     pub bandwidth_mbps: Option<f64>,
 }
 
@@ -118,62 +118,62 @@ pub struct SenderRow {
 pub struct ConnectionRow {
     /// Name.
     pub name: String,
-    /// Its group.
+    /// Group in a population.
     pub group: Option<String>,
     /// Program that wrote the trace.
     pub origin: String,
     /// `quic` or `tcp`.
     pub transport: &'static str,
-    /// From the first byte sent to the last event.
+    /// Time from the first byte sent to the last event.
     pub duration_ms: f64,
-    /// ACKs that delivered something.
+    /// Number of ACKs that acknowledged data.
     pub acks: u64,
-    /// Delivered.
+    /// Bytes delivered.
     pub bytes: u64,
-    /// Payload of a full packet.
+    /// Payload of a full packet, bytes.
     pub mss: u64,
-    /// Assumed initial window.
+    /// Assumed initial window, bytes.
     pub initial_window: u64,
-    /// The sender paced its first flight; null if that cannot be told.
+    /// The sender paced its first flight; null if this is unknown.
     pub paced: Option<bool>,
-    /// Quality of the capture; null for logs, which name their vantage themselves.
+    /// Quality of the capture; null for logs, whose vantage is known.
     pub capture: Option<Quality>,
     /// Smallest RTT.
     pub min_rtt_ms: Option<f64>,
     /// Median RTT.
     pub rtt_p50_ms: Option<f64>,
-    /// 95th percentile.
+    /// 95th percentile of the RTT.
     pub rtt_p95_ms: Option<f64>,
     /// Best sustained delivery rate: over four round trips, or 100 ms.
     pub best_rate_mbps: Option<f64>,
-    /// The same with headers, as links count.
+    /// The same rate including headers, as links count.
     pub best_rate_wire_mbps: Option<f64>,
-    /// When that window began.
+    /// Start of the window with that rate.
     pub best_rate_at_ms: Option<f64>,
-    /// Neither queue nor loss showed: the path may carry more than the sender ever asked of it.
+    /// Neither queue nor loss was seen, so the path may carry more than the sender ever used.
     pub rate_is_lower_bound: bool,
-    /// Best sustained rate times smallest RTT.
+    /// Best sustained rate times minimum RTT.
     pub bdp_bytes: Option<u64>,
-    /// Most in flight.
+    /// Maximum bytes in flight.
     pub inflight_max: u64,
-    /// Declared lost, of what was sent; null where the log has no place for losses.
+    /// Share of the sent bytes declared lost; null if the log cannot record losses.
     pub loss_ratio: Option<f64>,
-    /// Losses that proved to be none.
+    /// Number of times that losses proved spurious.
     pub spurious: u64,
-    /// Retransmission timeouts.
+    /// Number of retransmission timeouts.
     pub timeouts: u64,
     /// Queueing delay of a full queue: RTT at losses minus the minimum; null if no loss came with a
     /// queue.
     pub buffer_ms: Option<f64>,
-    /// The most that a queue was seen to add.
+    /// Maximum queueing delay.
     pub queue_max_ms: Option<f64>,
-    /// The real sender.
+    /// The real sender's reports about itself.
     pub sender: SenderRow,
-    /// The startups.
+    /// The replayed startups.
     pub startups: Vec<StartupRow>,
-    /// Findings about the path from the ACKs.
+    /// Findings about the path.
     pub findings: Vec<Finding>,
-    /// Which startup the sender had, if that was asked.
+    /// The identified startup, if identification was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub identified: Option<Identity>,
 }
@@ -232,7 +232,7 @@ fn startup(run: &Run, followed: &Followed, shown: &Shown) -> StartupRow {
 }
 
 impl ConnectionRow {
-    /// Its capture leaves a doubt about its numbers.
+    /// Whether its capture is in doubt.
     pub fn is_doubtful(&self) -> bool {
         self.capture.as_ref().is_some_and(|capture| capture.trust == Trust::Doubtful)
     }

@@ -1,8 +1,8 @@
-//! `ab --engine ray`: the connections run on a Ray cluster through the Python package, the tables
-//! are made here.
+//! `ab --engine ray`: runs the connections on a Ray cluster through the Python package, and makes
+//! the tables here.
 //!
-//! The package writes the sums of the whole test to a file, as `--save` does; what follows is as if
-//! they had been computed here.
+//! The package writes the totals of the whole test to a file, like `--save`; everything after that
+//! is as if they had been computed here.
 
 use super::options::TestOptions;
 use crate::stop::graceful_with;
@@ -13,10 +13,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
-/// Refuses options that do not go together.
+/// Refuses options that cannot be combined.
 ///
 /// # Errors
-/// One line.
+/// A one-line message.
 pub(super) fn check(options: &TestOptions) -> Result<(), Error> {
     let wrong = if options.cluster.is_ray() {
         let engine = "goes without `--engine ray`: the cluster decides that";
@@ -46,13 +46,13 @@ pub(super) fn check(options: &TestOptions) -> Result<(), Error> {
     }
 }
 
-/// Which Python has the package.
+/// Environment variable with the Python interpreter that has the package.
 const PYTHON: &str = "FIRSTFLIGHT_PYTHON";
 
 /// Runs the test on the cluster.
 ///
 /// # Errors
-/// One line if the package is not there, if it refuses, or if the cluster fails.
+/// A one-line message if the package is missing or refuses the test, or if the cluster fails.
 pub(super) fn run(options: &TestOptions, experiment: &Experiment) -> Result<Tallies, Error> {
     let python = env::var_os(PYTHON).unwrap_or_else(|| "python3".into());
     find_package(&python)?;
@@ -66,7 +66,7 @@ pub(super) fn run(options: &TestOptions, experiment: &Experiment) -> Result<Tall
         .spawn()
         .map_err(|error| cannot_start(&python, &error))?;
     let number = runner.id();
-    // The runner cancels what runs on the cluster; until it has, its file is still to be removed.
+    // The runner cancels the work on the cluster; its file must be removed after that.
     let cancel = Box::new(move |_| interrupt(number));
     graceful_with("stopping what runs on the cluster", 1, Some(cancel));
     let ended = runner.wait_with_output().map_err(|error| cannot_start(&python, &error))?;
@@ -82,7 +82,7 @@ pub(super) fn run(options: &TestOptions, experiment: &Experiment) -> Result<Tall
     Ok(tallies)
 }
 
-/// A terminal's Ctrl-C reaches the runner by itself; a second one does it no harm.
+/// Interrupts the runner. A terminal's Ctrl-C reaches it directly, and a second one does no harm.
 #[cfg(unix)]
 fn interrupt(runner: u32) {
     use nix::sys::signal::{Signal, kill};
@@ -115,11 +115,11 @@ fn find_package(python: &OsString) -> Result<(), Error> {
     )))
 }
 
-/// The test in the words of the package's runner.
+/// The test as arguments of the package's runner.
 fn words(options: &TestOptions, sums: &Path) -> Vec<OsString> {
     let mut words: Vec<OsString> = Vec::new();
     let mut word = |name: &str, value: OsString| {
-        // With the sign, a value that begins with a dash is still a value.
+        // With `=`, a value may start with a dash.
         let mut both = OsString::from(format!("--{name}="));
         both.push(value);
         words.push(both);
@@ -142,9 +142,10 @@ fn words(options: &TestOptions, sums: &Path) -> Vec<OsString> {
     words
 }
 
-/// Exit code of the runner for what the user can mend; the line stands on its standard output.
+/// The runner's exit code for an error that the user can fix; the message is on its standard
+/// output.
 const REFUSED: i32 = 2;
-/// Exit code of the runner after Ctrl-C.
+/// The runner's exit code after Ctrl-C.
 const INTERRUPTED: i32 = 130;
 
 fn failure(status: ExitStatus, said: &str) -> Error {
@@ -161,7 +162,7 @@ fn failure(status: ExitStatus, said: &str) -> Error {
     }
 }
 
-/// The file of sums, which does not outlive the run.
+/// The file of totals, removed at the end of the run.
 struct Sums(PathBuf);
 
 impl Drop for Sums {

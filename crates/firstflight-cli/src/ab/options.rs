@@ -1,4 +1,4 @@
-//! What `firstflight ab` is asked for.
+//! Options of `firstflight ab`.
 
 use crate::run::threads;
 use clap::{Args, Subcommand, ValueEnum};
@@ -87,7 +87,7 @@ pub(super) struct ClusterOptions {
 }
 
 impl ClusterOptions {
-    /// The test runs on a cluster.
+    /// Whether the test runs on a cluster.
     pub(super) fn is_ray(&self) -> bool {
         self.engine == Engine::Ray
     }

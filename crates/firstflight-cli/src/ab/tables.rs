@@ -8,11 +8,11 @@ use firstflight_lab::ab::analysis::{Entry, Part};
 use firstflight_lab::decision::{Effect, WorldRow};
 use firstflight_lab::stats::{Interval, extremes};
 
-/// Columns that are shown on request.
+/// Columns that are shown only on request.
 const ON_REQUEST: &[&str] =
     &["faster 95", "loss 95", "p99 ms", "mean ms", "mean faster", "loss p99", "retransmitted"];
 
-/// Columns that go first where they do not all fit.
+/// Columns that are dropped first if the table does not fit.
 const FIRST_TO_GO: &[&str] = &["p95 ms", "p50 ms", "queue ms", "loss %"];
 
 /// Columns of the table over all connections.
@@ -39,11 +39,11 @@ pub(super) const OVERALL: &[&str] = &[
 pub(crate) const LEGEND: &str = "faster: geometric mean of paired time ratios; range: lowest and highest `faster` over all assumptions; slower: connections over 5 % slower; points: percentage points more loss; queue: p99 of queueing delay";
 
 fn range(low: f64, high: f64, digits: usize) -> String {
-    // Too few connections bound nothing.
+    // Too few connections give no bounds.
     if !(low.is_finite() && high.is_finite()) {
         return "-".into();
     }
-    // No number is -0.
+    // Avoids printing -0.
     let unit = 10_f64.powi(digits as i32);
     let [low, high] = [low, high].map(|x| format!("{:.digits$}", (x * unit).round() / unit + 0.0));
     if low == high { low } else { format!("{low}..{high}") }
@@ -84,7 +84,7 @@ pub(crate) fn overall(analysis: &Analysis) -> Sheet {
     sheet
 }
 
-/// Kinds of parts with a table, and what its first column is called.
+/// Kinds of parts with a table, and the header of its first column.
 pub(super) const PARTS: [(Part, &str); 4] = [
     (Part::Group, "group"),
     (Part::Size, "object"),
@@ -92,13 +92,13 @@ pub(super) const PARTS: [(Part, &str); 4] = [
     (Part::Buffer, "buffer in BDP"),
 ];
 
-/// Reduction of every arm by group, size, BDP and buffer.
+/// Time saved by each arm, by group, size, BDP and buffer.
 pub(super) fn by_part(analysis: &Analysis) -> Vec<Sheet> {
     PARTS.iter().filter_map(|(part, title)| of_part(analysis, *part, title, false)).collect()
 }
 
-/// The same for the terminal, each below its title. Where there is no room for all arms side by
-/// side, intervals go below their values before an arm goes.
+/// The same tables for the terminal, each below its title. If the arms do not fit side by side,
+/// intervals move below their values before an arm is dropped.
 pub(super) fn by_part_text(analysis: &Analysis) -> String {
     let text = |(part, title): &(Part, &str)| {
         let wide = of_part(analysis, *part, title, false)?;
@@ -107,16 +107,16 @@ pub(super) fn by_part_text(analysis: &Analysis) -> String {
         let narrow = width().is_some_and(|width| width < names + ARM_WIDTH * arms + COUNT_WIDTH);
         let sheet = if narrow { of_part(analysis, *part, title, true)? } else { wide };
         let table = fitted(std::slice::from_ref(&sheet));
-        // Without any of the columns that were asked for there is no table.
+        // Without any of the requested columns, the table is left out.
         let title = wrap(&sheet.title, 0, width());
         (!table.is_empty()).then(|| format!("\n{TITLE}{title}{TITLE:#}\n{table}"))
     };
     PARTS.iter().filter_map(text).collect()
 }
 
-/// What an arm takes at most in a table by parts, in columns of the terminal.
+/// Maximum width of an arm in a table by parts, in terminal columns.
 const ARM_WIDTH: usize = 23;
-/// The column `connections` with what is around it.
+/// Width of the column `connections` with its separators.
 const COUNT_WIDTH: usize = 16;
 
 fn of_part(analysis: &Analysis, part: Part, title: &str, narrow: bool) -> Option<Sheet> {
@@ -159,7 +159,7 @@ fn of_part(analysis: &Analysis, part: Part, title: &str, narrow: bool) -> Option
     Some(sheet)
 }
 
-/// The baseline against itself, in a line.
+/// The baseline compared with itself, in a line.
 pub(super) fn self_check(analysis: &Analysis) -> String {
     let check = &analysis.decision.check;
     let range = |interval: Option<Interval>| match interval {
@@ -178,7 +178,7 @@ pub(super) fn self_check(analysis: &Analysis) -> String {
     )
 }
 
-/// The assumptions under which the answer holds, in a line.
+/// The assumptions for which the answer holds, in a line.
 pub(super) fn worlds(analysis: &Analysis) -> Option<String> {
     let [_, others @ ..] = &analysis.decision.worlds[..] else { return None };
     let least = others.iter().map(|world| world.connections).min()?;

@@ -1,4 +1,4 @@
-//! What `firstflight compare` is asked for.
+//! Options of `firstflight compare`.
 
 use crate::run::threads;
 use clap::Args;

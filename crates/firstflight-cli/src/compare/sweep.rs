@@ -1,4 +1,5 @@
-//! `firstflight compare --sweep`: the same comparison at every point of one or two keys.
+//! `firstflight compare --sweep`: the same comparison at every value of one key, or at every
+//! combination of two.
 
 use super::options::Options;
 use crate::done::Done;
@@ -55,7 +56,7 @@ fn run_with_progress(plan: &SweepPlan) -> Result<Sweep, Error> {
     plan.run(&|| progress.inc(1), graceful("stopping with what is done so far").flag())
 }
 
-/// The values that were swept, and the row of the arm there.
+/// The swept values, and the row of each arm at each point.
 fn rows_of(sweep: &Sweep) -> Rows {
     let mut all = Rows::default();
     all.names.extend(sweep.plan.axes.iter().map(|axis| axis.key.clone()));
@@ -85,7 +86,7 @@ impl Output for Sweep {
         )
     }
 
-    /// The tables of the terminal; a map has the names of arms in its cells.
+    /// The tables; the cells of a map contain the names of arms.
     fn sheets(&self) -> Vec<Sheet> {
         match self.plan.axes.as_slice() {
             [axis] => JUDGED.iter().flat_map(|judged| by_arm(self, axis, judged, None)).collect(),
@@ -102,7 +103,7 @@ impl Output for Sweep {
     }
 }
 
-/// The tables, each kind with its title once.
+/// The tables, with the title only above the first of each kind.
 fn titled(tables: &[Sheet]) -> String {
     let (mut text, mut last) = (String::new(), "");
     for table in tables {
@@ -115,7 +116,7 @@ fn titled(tables: &[Sheet]) -> String {
     text
 }
 
-/// What is swept over what.
+/// The path and the swept ranges.
 fn title(plan: &SweepPlan) -> String {
     let range = |axis: &Axis| match axis.values.as_slice() {
         [only] => format!("{} {only}", axis.key),
@@ -149,7 +150,7 @@ fn about(sweep: &Sweep) -> String {
     )
 }
 
-/// What the marks mean.
+/// Explains the marks.
 fn legend(sweep: &Sweep) -> String {
     let repeated = sweep.trials_of_each().1 > 1;
     if sweep.plan.axes.len() == 1 {
@@ -172,21 +173,21 @@ fn legend(sweep: &Sweep) -> String {
     )
 }
 
-/// Says who bounds the others, if anybody does.
+/// Names the reference arms, if any, which only bound the others.
 fn not_judged(sweep: &Sweep) -> String {
     let arms = sweep.plan.points[0].arms.iter().filter(|arm| arm.is_reference());
     arms.map(|arm| format!(" {} is not judged.", arm.label)).collect::<Vec<_>>().concat()
 }
 
-/// From no margin to a very large one; they read without colour.
+/// From no margin to a very large one; readable without colour.
 const SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
 
-/// Arms in a map: A, B, ..., then a, b, ...
+/// The letter of an arm in a map: A, B, ..., then a, b, ...
 fn letter(arm: usize) -> char {
     ('A'..='Z').chain('a'..='z').nth(arm).unwrap_or('?')
 }
 
-/// A table of arms by values. Where not all values fit, some tables.
+/// A table of arms by values; several tables if the values do not fit into one.
 fn by_arm(sweep: &Sweep, axis: &Axis, judged: &Judged, width: Option<usize>) -> Vec<Sheet> {
     let arms: Vec<&str> = sweep.arms().collect();
     let best = sweep.best(judged);
@@ -215,7 +216,7 @@ fn by_arm(sweep: &Sweep, axis: &Axis, judged: &Judged, width: Option<usize>) -> 
         .collect()
 }
 
-/// A map of who is best, with letters and shades.
+/// A map of the best arm at each point, with letters and shades.
 fn map(sweep: &Sweep, judged: &Judged, width: Option<usize>) -> Vec<Sheet> {
     let cell = |best: &Option<Best>| {
         let Some(best) = best else { return Field::from("-") };
@@ -230,10 +231,10 @@ fn map(sweep: &Sweep, judged: &Judged, width: Option<usize>) -> Vec<Sheet> {
     grid_of(sweep, judged, width, cell)
 }
 
-/// Letters of equal arms in a cell of a map.
+/// Maximum number of letters of equal arms in a cell of a map.
 const MOST_LETTERS: usize = 3;
 
-/// The same with names, for formats that have room.
+/// The same map with names, for formats that have enough room.
 fn named_map(sweep: &Sweep, judged: &Judged) -> Sheet {
     let arms: Vec<&str> = sweep.arms().collect();
     let cell = |best: &Option<Best>| {
@@ -246,7 +247,7 @@ fn named_map(sweep: &Sweep, judged: &Judged) -> Sheet {
     sheets.remove(0)
 }
 
-/// Values of the first key down, of the second across.
+/// A grid with the values of the first key in rows and those of the second in columns.
 fn grid_of(
     sweep: &Sweep,
     judged: &Judged,
@@ -264,7 +265,7 @@ fn grid_of(
     tables(&title, (&head, &down.values), (&across.values, &columns), width)
 }
 
-/// A table of these columns; where they are wider than `width`, several with a part of them each.
+/// A table of these columns; if they are wider than `width`, several tables with some of them each.
 fn tables(
     title: &str,
     (head, names): (&str, &[String]),
@@ -278,7 +279,7 @@ fn tables(
     let mut room = 0;
     for (index, column) in columns.iter().enumerate() {
         let cells = column.iter().map(|field| field.text.as_str());
-        // A mark may stand behind it.
+        // A mark may follow the text.
         let need = widest(&mut std::iter::once(values[index].as_str()).chain(cells)) + 1 + BETWEEN;
         if let Some(part) = parts.last_mut().filter(|_| need <= room) {
             part.push(index);
@@ -301,5 +302,5 @@ fn tables(
     parts.into_iter().map(part).collect()
 }
 
-/// Blanks that a table has between two columns.
+/// Spaces between two columns of a table.
 const BETWEEN: usize = 3;

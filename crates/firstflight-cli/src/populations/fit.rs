@@ -1,4 +1,4 @@
-//! How random loss was fitted to published losses, for every factor on the buffers.
+//! Fit of random loss to published losses, for every factor on the buffers.
 
 use crate::output::{Output, fitted};
 use crate::rows::{Rows, pretty};
@@ -7,13 +7,13 @@ use crate::terminal::{QUIET, TITLE, width, wrap};
 use firstflight_lab::population::calibrate::{Fitted, MEASURED_MS, NEARLY, Point, Profile};
 use firstflight_lab::{Error, Population};
 
-/// A fit, and of what.
+/// A fit, and its population.
 pub(super) struct Fit<'a> {
     pub(super) population: &'a Population,
     pub(super) profile: &'a Profile,
 }
 
-/// Columns of the data: a row for each factor and each published number.
+/// Columns of the data: one row per factor and published number.
 pub(super) const RAW: [&str; 12] = [
     "q",
     "k",
@@ -29,7 +29,7 @@ pub(super) const RAW: [&str; 12] = [
     "inside",
 ];
 
-/// What the published differences come to, percentage points: the slides say so.
+/// The published difference in loss, in percentage points, according to the slides.
 const MORE_LOSS_POINTS: &str = "+0.46";
 
 /// Columns of the fit.
@@ -50,13 +50,13 @@ pub(super) fn columns() -> impl Iterator<Item = (&'static str, Side)> {
     std::iter::once(("q", Side::Left)).chain(numbers).chain([("verdict", Side::Left)])
 }
 
-/// Marks a number outside of its band.
+/// Marks a number outside its band.
 fn judged(one: &Fitted) -> String {
     format!("{:.2}{}", one.measured, if one.inside { " " } else { "!" })
 }
 
 impl Fit<'_> {
-    /// Every factor with the knobs that fit best.
+    /// The best-fitting knobs for every factor.
     fn fits(&self) -> Sheet {
         let Profile { points, best, .. } = self.profile;
         let title = format!("{}: random loss fitted for every factor q", self.population.name);
@@ -96,7 +96,7 @@ impl Fit<'_> {
         sheet
     }
 
-    /// The best point, and both ends of what fits nearly as well.
+    /// The best point, and both ends of the range that fits nearly as well.
     fn points(&self) -> Vec<&Point> {
         let Profile { points, best, range, .. } = self.profile;
         let shown = |(index, point): &(usize, &Point)| {
@@ -105,7 +105,7 @@ impl Fit<'_> {
         points.iter().enumerate().filter(shown).map(|(_, point)| point).collect()
     }
 
-    /// What was published and not fitted.
+    /// Published numbers that were not used in the fit.
     fn held_out(&self) -> Sheet {
         let points = self.points();
         let headers = points.iter().map(|point| (format!("q = {}", point.q), Side::Right));

@@ -1,4 +1,4 @@
-//! Which startup the recorded senders had, for the terminal.
+//! Identified startups of recorded senders, for the terminal.
 
 use crate::fit::fitted;
 use crate::sheet::{Field, Sheet};
@@ -9,13 +9,13 @@ use firstflight_replay::results::Results;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Columns of the startups that were tried on one connection.
+/// Columns for the startups tried on one connection.
 pub(super) const TRIED: &[&str] =
     &["startup tried", "off per round trip\n%", "log-likelihood\nto the best", "initial window"];
-/// Columns of the answers over many connections.
+/// Columns for the results over many connections.
 pub(super) const ANSWERS: &[&str] = &["startup of the sender", "connections", "share\n%"];
 
-/// The answer in a few words.
+/// The result in a few words.
 fn answer(identity: &Identity) -> String {
     match (&identity.startup, &identity.alike[..]) {
         (Some(startup), _) => startup.clone(),
@@ -24,7 +24,7 @@ fn answer(identity: &Identity) -> String {
     }
 }
 
-/// One connection: the answer, why, and what was tried.
+/// One connection: the result, the reason, and the startups tried.
 pub(super) fn one(text: &mut String, identity: &Identity) {
     let cut = identity.cut.map_or(String::new(), |cut| format!(", cut to {cut} at the first loss"));
     let line = format!(
@@ -47,7 +47,7 @@ pub(super) fn one(text: &mut String, identity: &Identity) {
     let _ = writeln!(text, "{}", fitted(&sheet));
 }
 
-/// Many connections: how often which answer.
+/// Many connections: the frequency of each result.
 pub(super) fn many(text: &mut String, results: &Results) {
     let identities: Vec<&Identity> =
         results.connections.iter().filter_map(|row| row.identified.as_ref()).collect();

@@ -1,4 +1,4 @@
-//! `firstflight population from-traces`.
+//! `firstflight populations from-traces`.
 
 use super::{finish, follow};
 use crate::done::Done;

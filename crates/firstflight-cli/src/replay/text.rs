@@ -1,4 +1,4 @@
-//! The results of a replay for the terminal.
+//! Results of a replay for the terminal.
 
 use super::identified;
 use crate::fit::{asked, fitted};
@@ -16,9 +16,9 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io;
 
-/// Connections that are shown startup by startup; more go into one table.
+/// Maximum number of connections shown startup by startup; more are shown in one table.
 const FEW: usize = 4;
-/// Lines of that table.
+/// Maximum number of lines in that table.
 const MOST_LINES: usize = 40;
 
 impl Output for Results {
@@ -33,7 +33,7 @@ impl Output for Results {
         vec![connections(self, usize::MAX), captured(self), shares(self)]
     }
 
-    /// A row per connection and startup.
+    /// One row per connection and startup.
     fn rows(&self) -> Rows {
         let mut rows = Rows::new(RAW);
         for connection in &self.connections {
@@ -63,7 +63,7 @@ impl Output for Results {
     }
 }
 
-/// Hands text on piece by piece, and keeps why that failed.
+/// Passes text on in pieces, and keeps the error if that fails.
 struct Pieces<'a> {
     out: &'a mut dyn FnMut(&str) -> Result<(), Error>,
     failed: Option<Error>,
@@ -71,7 +71,7 @@ struct Pieces<'a> {
 
 impl io::Write for Pieces<'_> {
     fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
-        // The writer in front passes whole pieces of text.
+        // The writer passes only complete pieces of text.
         let text = std::str::from_utf8(piece).map_err(io::Error::other)?;
         (self.out)(text).map_err(|error| {
             self.failed = Some(error);
@@ -85,7 +85,7 @@ impl io::Write for Pieces<'_> {
     }
 }
 
-/// Columns of the data: of the connection, then those of a startup in `--json`.
+/// Columns of the data: those of the connection, then those of a startup in `--json`.
 pub(crate) const RAW: &[&str] = &[
     "connection",
     "transport",
@@ -115,7 +115,7 @@ pub(crate) const RAW: &[&str] = &[
     "cwnd_end",
 ];
 
-/// Names of all columns that tables of these startups may have.
+/// Names of all columns in the tables of these startups.
 pub(crate) fn columns<'a>(startups: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut names: Vec<String> =
         [STARTUPS, CONNECTIONS, CAPTURED, SHARES, CAPTURES, identified::TRIED, identified::ANSWERS]
@@ -128,7 +128,7 @@ pub(crate) fn columns<'a>(startups: impl Iterator<Item = &'a str>) -> Vec<String
     names
 }
 
-/// All of it for people.
+/// The whole result for people.
 fn text(results: &Results) -> String {
     let mut text = wrap(&results.finding(), 0, width()) + "\n";
     if results.connections.len() <= FEW {
@@ -179,11 +179,11 @@ fn estimate(row: &StartupRow) -> String {
     }
 }
 
-/// Columns of a connection that go first where they do not all fit.
+/// Columns of one connection that are dropped first if not all fit.
 const OF_ONE_TO_GO: &[&str] =
     &["ack", "of best", "rate then", "estimate", "aims at", "in flight", "used"];
 
-/// Columns of a connection, startup by startup.
+/// Columns for one connection, startup by startup.
 const STARTUPS: &[&str] = &[
     "startup",
     "verdict",
@@ -224,7 +224,7 @@ fn startups(connection: &ConnectionRow) -> Sheet {
     sheet
 }
 
-/// Losses in words.
+/// The losses in words.
 fn lost(connection: &ConnectionRow) -> String {
     let spurious = match connection.spurious {
         0 => String::new(),
@@ -237,7 +237,7 @@ fn lost(connection: &ConnectionRow) -> String {
     )
 }
 
-/// The sender's own view of the path as the log states it, beside ours.
+/// The sender's own view of the path according to the log, compared with ours.
 fn stated(connection: &ConnectionRow) -> Option<String> {
     let sender = &connection.sender;
     let stated: Vec<String> = [
@@ -315,10 +315,10 @@ fn one(text: &mut String, connection: &ConnectionRow) {
     text.push('\n');
 }
 
-/// Columns of many connections, beside one for each startup.
+/// Columns for many connections, in addition to one for each startup.
 const CONNECTIONS: &[&str] = &["connection", "RTT\nms", "rate\nMbit/s", "BDP", "lost\n%"];
 
-/// Columns of how connections were captured.
+/// Columns for the quality of captures.
 const CAPTURES: &[&str] = &[
     "connection",
     "taken at",
@@ -360,11 +360,11 @@ fn captures(results: &Results) -> Sheet {
     sheet
 }
 
-/// A line for each connection, so many at most.
+/// One line per connection, at most `most` lines.
 fn connections(results: &Results, most: usize) -> Sheet {
     let headers: Vec<&str> =
         CONNECTIONS.iter().copied().chain(results.arms.iter().map(String::as_str)).collect();
-    // Names of captures are long: they are broken before a verdict goes.
+    // Names of captures are long, so they are wrapped before a verdict is dropped.
     let side = |index| if index == 0 { Side::Prose } else { Side::Right };
     let columns = headers.into_iter().enumerate().map(|(index, header)| (header, side(index)));
     let mut sheet = Sheet::new("connections", columns).dropping(&["bdp", "lost", "rate", "rtt"]);
@@ -394,10 +394,10 @@ fn connections(results: &Results, most: usize) -> Sheet {
     sheet
 }
 
-/// Columns of what was captured.
+/// Columns for the captured values.
 const CAPTURED: &[&str] = &["captured", "connections", "p50", "p95"];
 
-/// Spread of the captured values over the connections.
+/// Distribution of the captured values over the connections.
 fn captured(results: &Results) -> Sheet {
     let mut sheet = Sheet::of_numbers("captured", CAPTURED, 1);
     for row in &results.captured {
@@ -419,7 +419,7 @@ fn captured(results: &Results) -> Sheet {
     sheet
 }
 
-/// Columns of how verdicts spread.
+/// Columns for the distribution of verdicts.
 const SHARES: &[&str] = &[
     "startup",
     "early\n%",
@@ -431,7 +431,7 @@ const SHARES: &[&str] = &[
     "p90\nBDP",
 ];
 
-/// How the verdicts on each startup spread.
+/// Distribution of the verdicts on each startup.
 fn shares(results: &Results) -> Sheet {
     let title = format!("{} connections", results.connections.len());
     let mut sheet = Sheet::of_numbers(title, SHARES, 1).dropping(&["p50", "p90", "cwnd at exit"]);
@@ -453,7 +453,7 @@ fn shares(results: &Results) -> Sheet {
     sheet
 }
 
-/// Many connections: how the verdicts spread, and a line for each where it is asked for.
+/// Many connections: the distribution of verdicts, and on request a line for each connection.
 fn many(text: &mut String, results: &Results) {
     identified::many(text, results);
     let shares = shares(results);

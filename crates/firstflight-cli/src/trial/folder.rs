@@ -1,5 +1,5 @@
-//! The folder of a trial: what stands where, and who writes it. Rows and state survive whatever ends
-//! the trial; the lock ends with its process.
+//! The folder of a trial: its files and who writes them. Rows and state survive any end of the
+//! trial; the lock ends with its process.
 
 use crate::done::failed;
 use crate::files::{check_folder, write_own};
@@ -15,7 +15,7 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// So many rows may be on their way when the state is written.
+/// Maximum number of rows that may be in transit when the state is written.
 const UNDER_WAY: u64 = 10;
 
 /// A folder that holds one trial.
@@ -23,10 +23,10 @@ const UNDER_WAY: u64 = 10;
 pub(super) struct Folder(PathBuf);
 
 impl Folder {
-    /// One that holds a trial.
+    /// Opens the folder of an existing trial.
     ///
     /// # Errors
-    /// One line if it does not.
+    /// A one-line message if it contains no trial.
     pub(super) fn of(folder: &Path) -> Result<Folder, Error> {
         let folder = Folder(folder.to_owned());
         if !folder.state_file().is_file() {
@@ -35,10 +35,11 @@ impl Folder {
         Ok(folder)
     }
 
-    /// One for a new trial. Nothing is made yet.
+    /// Checks a folder for a new trial. Nothing is created yet.
     ///
     /// # Errors
-    /// One line, also if it holds a trial: pseudonyms of two trials do not fit together.
+    /// A one-line message, also if it already contains a trial: pseudonyms of two trials are
+    /// incompatible.
     pub(super) fn check(folder: &Path) -> Result<Folder, Error> {
         let folder = Folder(folder.to_owned());
         if folder.state_file().exists() {
@@ -55,10 +56,10 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Makes it, if it is not there.
+    /// Creates the folder if it is missing.
     ///
     /// # Errors
-    /// One line.
+    /// A one-line message.
     pub(super) fn make(&self) -> Result<Made, Error> {
         let missing = self
             .0
@@ -73,7 +74,7 @@ impl Folder {
         &self.0
     }
 
-    /// A row of each connection that is over, as it ends.
+    /// One row for each finished connection, written when it ends.
     pub(super) fn rows(&self) -> PathBuf {
         self.0.join("rows.jsonl")
     }
@@ -83,7 +84,7 @@ impl Folder {
         self.0.join("open.jsonl")
     }
 
-    /// What the last look was taken at.
+    /// The rows used by the last look.
     fn mature(&self) -> PathBuf {
         self.0.join("mature.jsonl")
     }
@@ -92,17 +93,17 @@ impl Folder {
         self.0.join("trial.json")
     }
 
-    /// Shares that somebody asks for.
+    /// Requested shares.
     pub(super) fn wanted(&self) -> PathBuf {
         self.0.join("shares.next")
     }
 
-    /// For the textfile collector of Prometheus' node_exporter.
+    /// Counters for the textfile collector of Prometheus' node_exporter.
     pub(super) fn metrics(&self) -> PathBuf {
         self.0.join("metrics.prom")
     }
 
-    /// What a detached process says.
+    /// Messages of a detached process.
     pub(super) fn log(&self) -> PathBuf {
         self.0.join("log")
     }
@@ -111,21 +112,21 @@ impl Folder {
         self.0.join("lock")
     }
 
-    /// Held by the process that runs the trial; `None` if another one does.
+    /// Takes the lock of the process that runs the trial; `None` if another process holds it.
     pub(super) fn hold(&self) -> Result<Option<Held>, Error> {
         Held::take(&self.lock())
     }
 
-    /// A process runs the trial. To be asked by other processes.
+    /// Whether a process runs the trial. For use by other processes.
     pub(super) fn runs(&self) -> Result<bool, Error> {
         Held::holder(&self.lock()).map(|holder| holder.is_some())
     }
 
-    /// Asks the process that runs the trial to end: what the state says of it, and what the kernel
-    /// says of the lock, have to agree.
+    /// Asks the process that runs the trial to end. The process in the state and the holder of the
+    /// lock according to the kernel must agree.
     ///
     /// # Errors
-    /// One line if they do not.
+    /// A one-line message if they do not.
     pub(super) fn interrupt(&self) -> Result<(), Error> {
         let state = self.state()?;
         let number = |name: &str| state[name].as_u64();
@@ -147,11 +148,11 @@ impl Folder {
         write_own(&self.state_file(), |out| writeln!(out, "{state:#}"))
     }
 
-    /// Compares the arms over connections that began long enough ago, open ones included. The inner
-    /// error says why there is no answer yet.
+    /// Compares the arms over connections that started long enough ago, including open ones. The
+    /// inner error explains why there is no result yet.
     ///
     /// # Errors
-    /// One line if the folder cannot be read or the rows cannot be analysed.
+    /// A one-line message if the folder cannot be read or the rows cannot be analysed.
     pub(super) fn look(&self, guards: &[(&str, &str)]) -> Result<Result<Answer, String>, Error> {
         let state = self.state()?;
         let number = |name: &str| state[name].as_u64();
@@ -166,7 +167,7 @@ impl Folder {
         write_own(&file, |out| out.write_all(mature.as_bytes()))?;
         let text = |name: &str| state[name].as_str().unwrap_or_default();
         let baseline = text("baseline");
-        // Nobody who looks has named it, so that its absence is no wrong option.
+        // The user did not name the baseline here, so its absence is not an option error.
         if !has_row_of(&mature, baseline) {
             return Ok(Err(young(&format!("no connection with {baseline}"))));
         }
@@ -175,7 +176,7 @@ impl Folder {
         if text("unit") == "time" {
             pairs.push(("settle", &settle));
         } else if number("epoch") == Some(0) {
-            // Shares that changed have no one plan.
+            // If the shares have changed, there is no single planned ratio.
             pairs.push(("shares", text("shares")));
         }
         pairs.extend(guards.iter().copied().filter(|(_, value)| !value.is_empty()));
@@ -190,13 +191,13 @@ impl Folder {
         Ok(Ok(answer))
     }
 
-    /// Whether rows are missing: every connection that was drawn when the state was written has a
-    /// row, or was open then, or was counted as dropped. Unlike the sample ratio this needs no
-    /// luck: it is exact, and tells who is missing.
+    /// Whether rows are missing. Every connection that was drawn when the state was written must
+    /// have a row, have been open then, or be counted as dropped. Unlike the test of the sample
+    /// ratio, this check is exact and names the arms with missing rows.
     fn missing(&self, state: &Value) -> Result<Option<String>, Error> {
         let Some(arms) = state["arms"].as_array() else { return Ok(None) };
         let drawn = |arm: &Value| arm["drawn"].as_u64().unwrap_or(0);
-        // Numbers are given in order: later ones were drawn after the state was written.
+        // Numbers are assigned in order, so higher ones were drawn after the state was written.
         let all = arms.iter().map(drawn).sum::<u64>();
         let mut known: HashMap<String, u64> = HashMap::new();
         let mut seen = HashSet::new();
@@ -210,7 +211,7 @@ impl Folder {
                 }
             })?;
         }
-        // What is between a counter and its record at this moment, and rows that found no room.
+        // Rows in transit between a counter and their record, and rows that could not be stored.
         let count = |name: &str| state[name].as_u64().unwrap_or(0);
         let excused = UNDER_WAY + count("dropped") + count("rows_lost") + count("rows_waiting");
         let told: Vec<String> = arms
@@ -225,8 +226,8 @@ impl Folder {
             .then(|| format!("rows of drawn connections are missing: {}", told.join(", "))))
     }
 
-    /// Rows of connections that began until then. One that was open at the last look and is over by
-    /// now counts once.
+    /// Rows of connections that started by `latest`. A connection that was open at the last look
+    /// and has finished since counts once.
     fn gather(&self, latest: u64) -> Result<Rows, Error> {
         let (mut text, mut over, mut torn) = (String::new(), HashSet::new(), Vec::new());
         for file in [self.rows(), self.open()] {
@@ -245,12 +246,12 @@ impl Folder {
     }
 }
 
-/// Folders that were made; they go again if nothing is put into them.
+/// Folders that were created; they are removed again if they stay empty.
 #[must_use]
 pub(super) struct Made(Vec<PathBuf>);
 
 impl Made {
-    /// They stay.
+    /// Keeps the folders.
     pub(super) fn keep(mut self) {
         self.0.clear();
     }
@@ -258,24 +259,25 @@ impl Made {
 
 impl Drop for Made {
     fn drop(&mut self) {
-        // Only an empty one can be removed.
+        // Only an empty folder can be removed.
         for folder in &self.0 {
             let _ = fs::remove_dir(folder);
         }
     }
 }
 
-/// Rows of a trial, and what to say of them.
+/// Rows of a trial, and warnings about them.
 #[derive(Debug)]
 struct Rows {
     text: String,
     torn: Vec<String>,
 }
 
-/// Each row of a file, if there is one, and whether its last one is torn.
+/// Calls `each` for each row of a file, if the file exists. Returns whether the last row is
+/// incomplete.
 ///
 /// # Errors
-/// One line: any other line that is no row.
+/// A one-line message about any other line that is not a row.
 fn each_row(file: &Path, mut each: impl FnMut(&[u8], Value)) -> Result<bool, Error> {
     let Ok(opened) = File::open(file) else { return Ok(false) };
     let wrong = |(number, what): (u64, String)| {
@@ -296,7 +298,7 @@ fn has_row_of(rows: &str, arm: &str) -> bool {
     rows.any(|row| row["arm"] == arm)
 }
 
-/// Since 1970.
+/// Seconds since 1970.
 pub(super) fn seconds() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
@@ -347,7 +349,8 @@ mod tests {
             format!("{{\"connection\":{connection},\"arm\":\"{arm}\"}}\n")
         };
         let state = |dropped: u64| json!({"arms": [{"arm": "a", "drawn": 100}, {"arm": "b", "drawn": 100}], "dropped": dropped});
-        // 200 and more came after the state; some of those that were open are over by now.
+        // Rows 200 and above came after the state; some connections that were open have ended
+        // since.
         let rows = |keep: fn(&u64) -> bool| (0..260).filter(keep).map(row).collect::<String>();
         fs::write(folder.open(), (170..200).map(row).collect::<String>()).expect("rows");
         fs::write(folder.rows(), rows(|number| *number < 180 || *number > 199)).expect("rows");

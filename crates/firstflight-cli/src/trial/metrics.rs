@@ -1,4 +1,4 @@
-//! The counters of a trial as text for Prometheus: `node_exporter --collector.textfile.directory`.
+//! The counters of a trial as Prometheus text: `node_exporter --collector.textfile.directory`.
 
 use firstflight_lab::Error;
 use firstflight_linux::kernel::{Counts, Row};
@@ -27,7 +27,7 @@ struct Sums {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Metrics(HashMap<String, Sums>);
 
-/// What is told of each arm.
+/// A metric of each arm: name, help text and value.
 type Told = (&'static str, &'static str, fn(&Sums) -> u64);
 const TOLD: &[Told] = &[
     ("rows", "connections that are over", |sums| sums.rows),
@@ -57,25 +57,25 @@ impl Metrics {
         sums.busy_ms += row.busy_ms.unwrap_or(0.0);
     }
 
-    /// Connections of this arm that are over.
+    /// Number of finished connections of this arm.
     pub(super) fn rows(&self, arm: &str) -> u64 {
         self.0.get(arm).map_or(0, |sums| sums.rows)
     }
 
-    /// Of them, those whose service chose another controller.
+    /// Number of these whose service chose another controller.
     pub(super) fn changed(&self, arm: &str) -> u64 {
         self.0.get(arm).map_or(0, |sums| sums.changed)
     }
 
-    /// Segments retransmitted and sent, and connections, of this arm; for the plain ratio.
+    /// Segments retransmitted, and segments sent, of this arm, for the plain ratio.
     pub(super) fn retransmitted(&self, arm: &str) -> (u64, u64) {
         self.0.get(arm).map_or((0, 0), |sums| (sums.retransmitted, sums.segments))
     }
 
-    /// All of it.
+    /// All metrics as text.
     ///
     /// # Errors
-    /// One line; never with values of ours.
+    /// A one-line message; never for our own values.
     pub(super) fn text(
         &self,
         arms: &[String],

@@ -29,12 +29,12 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Between two looks at rows, and between two at the stop rules.
+/// Intervals for taking rows, and for checking the stop rules.
 const WAIT: Duration = Duration::from_millis(100);
 const LOOK: Duration = Duration::from_secs(5);
-/// Looks take at most this share of the time: one in so many.
+/// Looks take at most one part in this many of the time.
 const LOOKING: u32 = 20;
-/// From so many clients on the plain ratio counts.
+/// Minimum number of clients for the plain ratio.
 const ENOUGH: usize = 100;
 
 pub(super) fn start(options: &StartOptions) -> Result<Done, Error> {
@@ -66,8 +66,8 @@ pub(super) fn start(options: &StartOptions) -> Result<Done, Error> {
     let keys = [assign, pseudonym];
     say_rivals(options.cgroup());
     let test = FieldTest::start(options.cgroup(), &assignment, keys, &design)?;
-    // Nothing is made where the kernel refuses. One trial in a folder, and one on a service: arms of
-    // two would fight for connections.
+    // Nothing is created if the kernel refuses. A folder and a service can each have only one
+    // trial, because the arms of two trials would compete for connections.
     let made = folder.as_ref().map(Folder::make).transpose()?;
     let _held = match &folder {
         Some(folder) => Some(folder.hold()?.ok_or_else(|| busy(folder.path()))?),
@@ -112,8 +112,8 @@ pub(super) fn start(options: &StartOptions) -> Result<Done, Error> {
     trial.finish(test, stopped)
 }
 
-/// Whether the kernel gives a connection the slow start threshold of an earlier one to the same
-/// destination, which Linux does no more since 5.6 unless it is told to; `settings` is
+/// Whether the kernel gives a connection the slow start threshold of an earlier connection to the
+/// same destination. Linux has not done so by default since 5.6. `settings` is
 /// `/proc/sys/net/ipv4`.
 fn remembers(settings: &Path) -> bool {
     let off =
@@ -121,7 +121,7 @@ fn remembers(settings: &Path) -> bool {
     off("tcp_no_metrics_save") && off("tcp_no_ssthresh_metrics_save")
 }
 
-/// What is wrong with `--stop-if` is said before anything runs.
+/// Reports errors in `--stop-if` before anything runs.
 fn check_rules(options: &StartOptions) -> Result<(), Error> {
     if options.stop_if().is_empty() {
         return Ok(());
@@ -131,7 +131,7 @@ fn check_rules(options: &StartOptions) -> Result<(), Error> {
     request.check_rules(COLUMNS)
 }
 
-/// The same command in the background; returns when it runs.
+/// Starts the same command in the background; returns once it runs.
 fn detach(folder: &Folder) -> Result<Done, Error> {
     let made = folder.make()?;
     let log = folder.log();
@@ -144,7 +144,7 @@ fn detach(folder: &Folder) -> Result<Done, Error> {
         .stdin(Stdio::null())
         .stdout(out)
         .stderr(both);
-    // Neither Ctrl-C in this terminal nor its end is for it, and it holds nothing of ours.
+    // It must survive Ctrl-C and the end of this terminal, and must not inherit our files.
     outlive(&mut command);
     let mut child = command.spawn().map_err(|error| failed("our own file".as_ref(), &error))?;
     let mut ended = false;
@@ -180,11 +180,11 @@ struct Trial<'a> {
     metrics: Metrics,
     /// Some clients of each arm, as many as the plain ratio needs.
     units: HashMap<String, HashSet<String>>,
-    /// Why other shares were refused.
+    /// Reason why requested shares were refused.
     refused: Option<String>,
-    /// When this process began, as [`started`] has it.
+    /// Start time of this process, as [`started`] returns it.
     started: Option<u64>,
-    /// Why the state could not be written the last time.
+    /// Reason why the last attempt to write the state failed.
     unwritten: Option<String>,
 }
 
@@ -205,7 +205,7 @@ impl Trial<'_> {
                 if let Some(why) = self.broken() {
                     return Ok(Some(why));
                 }
-                // With very many rows a look takes long.
+                // With very many rows, a look takes long.
                 pause = LOOK.max(last.elapsed() * LOOKING);
             }
         }
@@ -225,7 +225,7 @@ impl Trial<'_> {
         Ok(())
     }
 
-    /// Takes other shares, if somebody asks for them.
+    /// Applies new shares, if they are requested.
     fn reshare(&mut self, test: &FieldTest) -> Result<(), Error> {
         let Some(file) = self.folder.as_ref().map(Folder::wanted) else { return Ok(()) };
         let Ok(text) = fs::read_to_string(&file) else { return Ok(()) };
@@ -241,7 +241,7 @@ impl Trial<'_> {
             let at = seconds();
             self.epochs.push(json!({"epoch": epoch, "at_s": at, "shares": self.shares}));
         }
-        // When the file is gone the state has the answer.
+        // The state must have the result before the file is removed.
         self.look(test)?;
         if let Err(error) = fs::remove_file(&file) {
             self.unwritten(failed(&file, &error));
@@ -249,7 +249,7 @@ impl Trial<'_> {
         Ok(())
     }
 
-    /// Why the trial has to stop. A trial without rows of the baseline breaks no rule yet.
+    /// The reason why the trial must stop. Without rows of the baseline, no rule is broken yet.
     fn broken(&self) -> Option<String> {
         if let Some(why) = self.options.stop_hard().and_then(|most| self.harmful(most)) {
             return Some(why);
@@ -258,7 +258,7 @@ impl Trial<'_> {
         if rules.is_empty() {
             return None;
         }
-        // What looks at rows reads what others wrote; the trial goes on without it.
+        // The analysis reads rows that others wrote; if it fails, the trial continues.
         let looked = guarded(|| self.judged(rules));
         let answer = match looked {
             Ok(answer) => answer.ok()?,
@@ -270,7 +270,7 @@ impl Trial<'_> {
         answer.stopped().map(|_| answer.finding.clone())
     }
 
-    /// The answer by these rules.
+    /// The result of the analysis with these rules.
     fn judged(&self, rules: &str) -> Result<Answer, Error> {
         if let Some(folder) = &self.folder {
             folder.look(&[("stop-if", rules)])?.map_err(Error::new)
@@ -283,7 +283,8 @@ impl Trial<'_> {
         }
     }
 
-    /// An arm whose plain ratio of retransmitted segments is beyond so many times the baseline's.
+    /// An arm whose plain ratio of retransmitted segments exceeds `most` times that of the
+    /// baseline.
     fn harmful(&self, most: f64) -> Option<String> {
         let (baseline, others) = self.assignment.names().split_first()?;
         let enough = |arm: &str| self.units.get(arm).is_some_and(|units| units.len() >= ENOUGH);
@@ -291,7 +292,7 @@ impl Trial<'_> {
             let (retransmitted, segments) = self.metrics.retransmitted(arm);
             retransmitted.max(least) as f64 / segments.max(1) as f64
         };
-        // A baseline that lost nothing yet is taken to have lost one.
+        // A baseline without retransmissions counts as having one.
         let usual = ratio(baseline, 1);
         let worst = others.iter().find(|arm| enough(arm) && ratio(arm, 0) > most * usual)?;
         Some(format!(
@@ -301,8 +302,8 @@ impl Trial<'_> {
         ))
     }
 
-    /// Takes rows and writes how it stands. Counters first, then who is open: so every connection that
-    /// is counted has a row or is known to be open, and whatever lacks one is missing.
+    /// Takes rows and writes the state. The counters are read before the open connections, so every
+    /// counted connection has a row or is known to be open; otherwise its row is missing.
     fn look(&mut self, test: &FieldTest) -> Result<(), Error> {
         let counts = test.counts()?;
         test.look()?;
@@ -311,8 +312,8 @@ impl Trial<'_> {
         Ok(())
     }
 
-    /// Writes how it stands. A full disk ends nothing: it is told once, and tried again at the next
-    /// look.
+    /// Writes the state. A full disk does not end the trial: the error is reported once, and the
+    /// write is tried again at the next look.
     fn keep_state(&mut self, test: &FieldTest, counts: &Counts, state: &str, why: Option<&str>) {
         match self.write_state(test, counts, state, why) {
             Ok(()) => {
@@ -350,7 +351,7 @@ impl Trial<'_> {
             .collect();
         let ended = (state != "running").then(seconds);
         let open = test.open();
-        // Each file stands for itself: where one finds no room, others still may.
+        // Each file is independent: if one cannot be written, others may succeed.
         let open_rows = write_own(&folder.open(), |out| {
             let rows = test.open_rows();
             rows.iter().try_for_each(|row| out.write_all(row.line(&self.columns).as_bytes()))
@@ -401,14 +402,14 @@ impl Trial<'_> {
         let counts = test.counts()?;
         test.look()?;
         self.take(&test)?;
-        // What is open has a row, too, with what it did until now.
+        // An open connection also gets a row, with its values so far.
         for row in test.open_rows() {
             self.rows.add(row.cells(&self.columns));
         }
         let rows = self.rows.finish();
         let state = if stopped.is_some() { "stopped by a rule" } else { "ended" };
         self.keep_state(&test, &counts, state, stopped.as_deref());
-        // From here on nobody is given an arm.
+        // From here on, no connection is assigned an arm.
         let (open, settling) = (test.open(), test.settling());
         drop(test);
         whisper(&told(&self.assignment, &counts, open));

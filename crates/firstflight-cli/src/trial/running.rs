@@ -1,4 +1,4 @@
-//! A trial in a folder, looked at and steered from outside of its process.
+//! Inspects and controls a trial in a folder from another process.
 
 use super::folder::Folder;
 use super::tables::Shown;
@@ -46,17 +46,17 @@ pub(super) struct SharesOptions {
     shares: String,
 }
 
-/// A process has so long to do what it was told.
+/// Maximum time for a process to carry out a request.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How it stands.
+/// Shows the status of a trial.
 pub(super) fn status(options: &InFolder) -> Result<Done, Error> {
     let folder = Folder::of(&options.folder)?;
     let state = folder.state()?;
     let text = |name: &str| one_line(state[name].as_str().unwrap_or_default()).into_owned();
     let how = match (text("state").as_str(), folder.runs()?) {
         ("running", true) => format!("running, process {}", state["process"]),
-        // Its arms went with it.
+        // The arms were removed when it ended.
         ("running", false) => "its process was killed; no arm is given any longer".to_owned(),
         (other, _) => other.to_owned(),
     };
@@ -102,7 +102,7 @@ pub(super) fn status(options: &InFolder) -> Result<Done, Error> {
     Ok(of_state(&state))
 }
 
-/// A trial that a rule has stopped ends with its code wherever it is looked at.
+/// Once a rule has stopped a trial, every command that inspects it exits with that code.
 fn of_state(state: &Value) -> Done {
     match state["state"].as_str() {
         Some("stopped by a rule") => {
@@ -113,7 +113,7 @@ fn of_state(state: &Value) -> Done {
     }
 }
 
-/// Ends it, and waits until it has.
+/// Stops the trial and waits for its end.
 pub(super) fn stop(options: &InFolder) -> Result<Done, Error> {
     let folder = Folder::of(&options.folder)?;
     if !folder.runs()? {
@@ -124,7 +124,7 @@ pub(super) fn stop(options: &InFolder) -> Result<Done, Error> {
     Ok(of_state(&folder.state()?))
 }
 
-/// What the arms did.
+/// Reports the effects of the arms.
 pub(super) fn report(options: &ReportOptions) -> Result<Done, Error> {
     check_outputs(options.json.as_ref(), options.report.as_ref(), &[])?;
     let folder = Folder::of(&options.of.folder)?;
@@ -143,7 +143,7 @@ pub(super) fn report(options: &ReportOptions) -> Result<Done, Error> {
     Ok(ended(&answer))
 }
 
-/// Other shares from now on: a new epoch.
+/// Changes the shares, which starts a new epoch.
 pub(super) fn reshare(options: &SharesOptions) -> Result<Done, Error> {
     let folder = Folder::of(&options.of.folder)?;
     shares(&options.shares).map_err(|error| Error::new(error.to_string()))?;
@@ -162,7 +162,7 @@ pub(super) fn reshare(options: &SharesOptions) -> Result<Done, Error> {
     Ok(Done::Well)
 }
 
-/// Waits for a process that does not answer at once.
+/// Waits for a process that does not respond at once.
 pub(super) fn wait(
     what: &str,
     mut is_so: impl FnMut() -> Result<bool, Error>,

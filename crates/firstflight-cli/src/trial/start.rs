@@ -1,4 +1,4 @@
-//! `firstflight trial start`: arms by chance for the new TCP connections of a control group.
+//! `firstflight trial start`: assigns arms at random to the new TCP connections of a cgroup.
 
 use crate::drawing::Drawing;
 use clap::Args;
@@ -44,7 +44,7 @@ pub(super) struct StartOptions {
     stop_hard: Option<f64>,
 }
 
-/// A ratio: `5x` or `5`.
+/// Parses a ratio: `5x` or `5`.
 fn times(text: &str) -> Result<f64, String> {
     let number = text.trim().trim_end_matches('x').parse::<f64>().ok();
     let number = number.filter(|times| (1.0..=1e6).contains(times));

@@ -1,4 +1,4 @@
-//! The answer of `trial analyse` as tables.
+//! Tables for the results of `trial analyse`.
 
 use crate::output::{Output, fitted};
 use crate::rows::Rows;
@@ -88,7 +88,7 @@ impl Output for Shown<'_> {
     }
 }
 
-/// An interval that few rows leave without ends is none.
+/// Drops an interval without finite ends, which few rows can cause.
 fn known(interval: Option<Interval>) -> Option<Interval> {
     interval.filter(|one| [one.value, one.low, one.high].iter().all(|end| end.is_finite()))
 }
@@ -242,7 +242,7 @@ fn whole(value: f64) -> String {
     if value.is_finite() { format!("{value:.0}") } else { "-".to_owned() }
 }
 
-/// The checks, a line each.
+/// The checks, one line each.
 fn checks(answer: &Answer) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(ratio) = &answer.sample_ratio {

@@ -1,4 +1,4 @@
-//! What the shell is told of an answer.
+//! Exit codes for the results of a trial.
 
 use crate::done::Done;
 use firstflight_lab::field::Answer;
@@ -6,7 +6,7 @@ use firstflight_lab::field::Answer;
 /// An arm broke a stop rule.
 pub(super) const EXIT_STOPPED: u8 = 3;
 
-/// How a command ends that gave this answer.
+/// The outcome of a command with this result.
 pub(super) fn ended(answer: &Answer) -> Done {
     match (&answer.withheld, answer.stopped()) {
         (_, Some(_)) => Done::With(EXIT_STOPPED),

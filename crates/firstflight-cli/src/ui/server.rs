@@ -1,7 +1,7 @@
-//! The web server behind the playground: a few files, for programs on this machine.
+//! The web server of the playground: a few files, for programs on this machine.
 //!
-//! Clients that connect and stay silent cannot keep others out: every request has a time in all, and
-//! a newcomer takes the place of the one that has been asking for longest.
+//! Silent clients cannot keep others out: every request has a time limit, and a new client replaces
+//! the one whose request has been incomplete for longest.
 
 use crate::engine;
 use firstflight_lab::Error;
@@ -16,30 +16,31 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A file as it is handed out.
+/// A file that is served.
 pub(super) struct Handed {
     pub(super) name: &'static str,
     pub(super) kind: &'static str,
     pub(super) bytes: Cow<'static, [u8]>,
 }
 
-/// Connections at a time; of those above it, the one that has been asking for longest is closed.
+/// Maximum number of connections; above it, the one whose request has been incomplete for longest
+/// is closed.
 const MOST: usize = 200;
-/// The longest request that is read, bytes: cookies of everything on this host may come along.
+/// Maximum size of a request, bytes; it may include the cookies of everything on this host.
 const LONGEST: usize = 64 << 10;
-/// The time for a whole request, for a whole answer, and for a client to close.
+/// Time limits for a whole request, for a whole response, and for a client to close.
 const ASKING: Duration = Duration::from_secs(5);
 const ANSWERING: Duration = Duration::from_secs(30);
 const LEAVING: Duration = Duration::from_secs(1);
-/// The pause after a connection that could not be taken, and how many in a row end the server.
+/// Pause after a failed accept, and number of failures in a row that end the server.
 const PAUSE: Duration = Duration::from_millis(20);
 const FAILURES: u32 = 3_000;
 
-/// Everybody who is connected.
+/// All connected clients.
 #[derive(Default)]
 struct Clients {
     open: AtomicUsize,
-    /// Of these, whose requests are not whole yet, in the order in which they came.
+    /// Clients whose request is incomplete, in order of arrival.
     asking: Mutex<VecDeque<Arc<TcpStream>>>,
 }
 
@@ -48,10 +49,10 @@ impl Clients {
         self.asking.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Closes the connection that has been asking for longest; false if nobody is.
+    /// Closes the connection whose request has been incomplete for longest; false if there is none.
     fn close_oldest(&self) -> bool {
         let oldest = self.asking().pop_front();
-        // Its thread finds the end of the stream.
+        // Its thread then reads the end of the stream.
         oldest.is_some_and(|stream| stream.shutdown(Shutdown::Both).is_ok())
     }
 
@@ -60,7 +61,7 @@ impl Clients {
     }
 }
 
-/// Answers until the program is ended, each connection on a thread of its own.
+/// Serves until the program ends, with one thread per connection.
 pub(super) fn serve(listener: &TcpListener, all: &Arc<Vec<Handed>>) -> Result<(), Error> {
     let clients = Arc::new(Clients::default());
     let mut failures = 0;
@@ -69,7 +70,8 @@ pub(super) fn serve(listener: &TcpListener, all: &Arc<Vec<Handed>>) -> Result<()
             Ok((stream, _)) => stream,
             Err(error) if error.kind() == ErrorKind::ConnectionAborted => continue,
             Err(error) => {
-                // Without descriptors or memory nobody can be taken until somebody goes.
+                // Without file descriptors or memory, no client can be accepted until another
+                // leaves.
                 failures += 1;
                 if failures > FAILURES {
                     return Err(Error::new(format!("the server ends: {error}")));
@@ -80,7 +82,7 @@ pub(super) fn serve(listener: &TcpListener, all: &Arc<Vec<Handed>>) -> Result<()
             }
         };
         failures = 0;
-        // Where all are being answered, a newcomer is turned away.
+        // If all clients are being served, the new one is refused.
         if clients.open.load(Ordering::Relaxed) >= MOST && !clients.close_oldest() {
             continue;
         }
@@ -90,7 +92,7 @@ pub(super) fn serve(listener: &TcpListener, all: &Arc<Vec<Handed>>) -> Result<()
         let (all, with) = (Arc::clone(all), Arc::clone(&clients));
         let mine = Arc::clone(&stream);
         let started = thread::Builder::new().spawn(move || {
-            // A client that goes away in the middle harms only itself.
+            // A client that disconnects early harms only itself.
             let _ = talk(&mine, &all, &with);
             with.has_asked(&mine);
             with.open.fetch_sub(1, Ordering::Relaxed);
@@ -102,7 +104,7 @@ pub(super) fn serve(listener: &TcpListener, all: &Arc<Vec<Handed>>) -> Result<()
     }
 }
 
-/// Time until a deadline; an error once it is over.
+/// Time until a deadline; an error once it has passed.
 fn left(deadline: Instant) -> io::Result<Option<Duration>> {
     match deadline.saturating_duration_since(Instant::now()) {
         Duration::ZERO => Err(ErrorKind::TimedOut.into()),
@@ -110,7 +112,7 @@ fn left(deadline: Instant) -> io::Result<Option<Duration>> {
     }
 }
 
-/// The beginning of a request, or the status that it gets instead of an answer.
+/// The start of a request, or the error status to respond with.
 enum Asked {
     Whole(Vec<u8>),
     Refused(&'static str),
@@ -127,7 +129,7 @@ fn talk(stream: &Arc<TcpStream>, all: &[Handed], clients: &Clients) -> io::Resul
     leave(stream)
 }
 
-/// Reads to the end of the headers.
+/// Reads up to the end of the headers.
 fn ask(mut stream: &TcpStream) -> io::Result<Asked> {
     let deadline = Instant::now() + ASKING;
     let (mut request, mut part) = (Vec::new(), [0; 4096]);
@@ -154,8 +156,8 @@ fn ask(mut stream: &TcpStream) -> io::Result<Asked> {
     }
 }
 
-/// Closes so that the answer arrives: what the client still sends is read, or the system would take
-/// the answer back.
+/// Closes so that the response arrives: data that the client still sends is read, because the
+/// system would otherwise reset the connection and discard the response.
 fn leave(mut stream: &TcpStream) -> io::Result<()> {
     stream.shutdown(Shutdown::Write)?;
     let deadline = Instant::now() + LEAVING;
@@ -249,7 +251,7 @@ mod tests {
     fn ask(address: SocketAddr, request: &[u8]) -> String {
         let mut stream = TcpStream::connect(address).expect("it listens");
         stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
-        // A server that has read enough may have closed.
+        // A server that has read enough may have closed the connection.
         let _ = stream.write_all(request);
         let mut all = String::new();
         stream.read_to_string(&mut all).expect("an answer that is not taken back");
@@ -281,7 +283,7 @@ mod tests {
     #[test]
     fn silent_clients_keep_nobody_out() {
         let address = server();
-        // Both ends of each are in this process, which has 1024 descriptors by default.
+        // Both ends of each connection are in this process, which has 1024 descriptors by default.
         let silent: Vec<TcpStream> = (0..MOST + 50)
             .map(|_| {
                 let mut stream = TcpStream::connect(address).expect("it listens");

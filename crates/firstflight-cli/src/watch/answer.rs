@@ -1,4 +1,4 @@
-//! What was watched: a replay, and what was not seen.
+//! The result of watching: a replay, and counts of what was not seen.
 
 use crate::output::Output;
 use crate::rows::{Rows, pretty};
@@ -10,23 +10,22 @@ use firstflight_replay::results::Results;
 use serde_json::json;
 use std::fmt::Write as _;
 
-/// What went by.
+/// Counts of connections and records.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Seen {
     pub(super) counts: WatchCounts,
-    /// Records read.
+    /// Number of records read.
     pub(super) records: u64,
-    /// Connections that ended after they had sent data.
+    /// Number of connections that ended after sending data.
     pub(super) closed: u64,
-    /// Still open at the end.
+    /// Number of connections still open at the end.
     pub(super) open: u64,
-    /// Lack records: given up.
+    /// Number of connections that lack records and were given up.
     pub(super) incomplete: u64,
-    /// Were acknowledged more than was seen.
+    /// Number of connections with more acknowledged bytes than were seen.
     pub(super) tail_unseen: u64,
 }
 
-/// The answer.
 pub(super) struct Answer {
     pub(super) results: Results,
     pub(super) seen: Seen,
@@ -68,7 +67,7 @@ impl Output for Answer {
         self.results.rows()
     }
 
-    /// As that of `replay`, with what was not seen in front.
+    /// The JSON of `replay`, preceded by these counts.
     fn json(&self) -> Result<String, Error> {
         let Seen { counts, records, closed, open, incomplete, tail_unseen } = self.seen;
         let mut all = json!({

@@ -1,4 +1,4 @@
-//! What `firstflight watch` is asked for.
+//! Options of `firstflight watch`.
 
 use crate::drawing::share;
 use clap::Args;
@@ -39,7 +39,7 @@ pub(crate) struct Options {
     pub(super) report: Option<PathBuf>,
 }
 
-/// Whose connections.
+/// Connections to watch.
 #[derive(Args, Debug)]
 #[group(required = true, multiple = true)]
 pub(super) struct Who {
@@ -54,7 +54,7 @@ pub(super) struct Who {
     pub(super) all: bool,
 }
 
-/// A share as so many of 2^32 connections.
+/// Converts a share to a number of connections out of 2^32.
 fn of_2_32(text: &str) -> Result<u64, String> {
     share(text).map(|share| (share * 4_294_967_296.0).ceil() as u64)
 }

@@ -1,4 +1,4 @@
-//! Rows of watched connections: what they did, and how each startup would have left.
+//! Rows of watched connections: their values, and how each startup would have exited.
 
 use crate::row_file::held;
 use firstflight_linux::kernel::{ARMS, COLUMNS, Row};
@@ -7,7 +7,7 @@ use firstflight_replay::summary::{ConnectionRow, StartupRow};
 use firstflight_trial::row::Holds;
 use serde_json::{Map, Value};
 
-/// What a row says of a startup: the end of the column's name, and the value.
+/// A column of a startup: the suffix of its name, the type, and the value.
 type Cell = (&'static str, Holds, fn(&StartupRow) -> Value);
 const CELLS: &[Cell] = &[
     ("verdict", Holds::Text, |row| row.verdict.name().into()),
@@ -30,7 +30,7 @@ pub(super) fn columns(startups: &[String]) -> Vec<(String, Holds)> {
     columns
 }
 
-/// The row of a connection that is over.
+/// The row of a finished connection.
 pub(super) fn cells(
     row: Row,
     startups: &[String],
@@ -38,7 +38,7 @@ pub(super) fn cells(
     ended: Ended,
     replayed: Option<&ConnectionRow>,
 ) -> Map<String, Value> {
-    // Of a connection that lacks records nobody knows whether its tail was seen.
+    // If records are missing, it is unknown whether the last ACKs were seen.
     let tail_unseen = (ended.missing == 0).then_some(ended.tail_unseen);
     let row = Row { arm: controller.map(arm_of), epoch: Some(0), tail_unseen, ..row };
     let mut cells = row.cells(COLUMNS);
@@ -54,7 +54,7 @@ pub(super) fn cells(
     cells
 }
 
-/// What the kernel calls a controller, as `trial start` calls its arms.
+/// Converts the kernel's name of a controller to the arm's name in `trial start`.
 fn arm_of(controller: &str) -> String {
     let ours = ARMS.iter().find(|arm| arm.kernel_name == controller);
     ours.map_or_else(|| format!("kernel:{controller}"), |arm| arm.name.to_owned())

@@ -1,4 +1,4 @@
-//! Watching, from the first connection to the files at the end.
+//! A watching session, from the first connection to the output files.
 
 use super::answer::{Answer, Seen};
 use super::options::Options;
@@ -26,19 +26,21 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-/// Between two looks at what was recorded: what comes meanwhile has to find room.
+/// Interval for reading records; the kernel's buffer must hold those that arrive in between.
 const WAIT: Duration = Duration::from_millis(20);
-/// Between two changes of the line in the terminal.
+/// Interval for updating the line in the terminal.
 const LINE: Duration = Duration::from_millis(500);
-/// Connections whose results are kept for tables, report and population; all have rows.
+/// Maximum number of connections whose results are kept for tables, report and population; all have
+/// rows.
 const MOST_RESULTS: usize = 20_000;
-/// Connections whose course over time a report shows.
+/// Number of connections whose course over time the report shows.
 const LINES: usize = 24;
-/// Controllers of connections whose end was lost are forgotten beyond.
+/// Above this number, the controllers of connections are forgotten, because the ends of some
+/// connections are lost.
 const MOST_CONTROLLERS: usize = 1 << 17;
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
-    // Rows of Parquet are a folder.
+    // Parquet rows go to a folder.
     let lines = options.out.as_deref().filter(|file| file.extension() != Some("parquet".as_ref()));
     check_outputs(
         options.json.as_ref(),
@@ -57,7 +59,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     check_before(options.json.as_ref(), &shown, &Rows::new(text::RAW).names)?;
     let folder = options.who.cgroup.clone().map_or_else(cgroup_root, Ok)?;
     let pseudonyms = pseudonyms(options.keep_key.as_deref())?;
-    // The file of rows comes last: where watching is refused, none is made.
+    // The file of rows is opened last, so that it is not created if watching is refused.
     let stop = graceful("stopping with what was seen so far");
     let asked = WatchOptions { of_2_32: options.sample, port: options.who.port, pseudonyms };
     let watch = Watch::start(&folder, &asked)?;
@@ -68,24 +70,24 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     session.finish(watch, options)
 }
 
-/// What came of the records so far.
+/// Results of the records so far.
 struct Session {
     replay: Replay,
     live: Live,
-    /// The controllers of open connections.
+    /// Controllers of open connections.
     controllers: HashMap<u32, String>,
     rows: Option<RowFile>,
-    /// The startups of its columns.
+    /// The startups in the columns of the rows.
     startups: Vec<String>,
     seen: Seen,
-    /// Remarks that were told.
+    /// Number of remarks that were reported.
     told: usize,
-    /// An internal error that cost a connection was told.
+    /// An internal error that cost a connection was reported.
     broken: bool,
 }
 
 impl Session {
-    /// Nothing was seen yet, and nothing is wanted but results.
+    /// Creates a session without rows.
     fn new(settings: Settings, startups: Vec<String>) -> Session {
         Session {
             replay: Replay::new(settings),
@@ -143,13 +145,13 @@ impl Session {
         line
     }
 
-    /// An internal error that cost a connection is told at once; later ones of its kind are counted.
+    /// Reports new remarks and the first internal error that cost a connection.
     fn tell_of_broken(&mut self) {
         for fault in &self.replay.remarks[self.told..] {
             whisper(&format!("{CAUTION}note:{CAUTION:#} {fault}"));
         }
         self.told = self.replay.remarks.len();
-        // A peer may cause any number of them.
+        // A peer may cause any number of errors.
         if let Some(what) = self.replay.take_broken()
             && !std::mem::replace(&mut self.broken, true)
         {
@@ -181,11 +183,11 @@ impl Session {
 
     fn finish(mut self, watch: Watch, options: &Options) -> Result<Done, Error> {
         self.seen.counts = watch.counts()?;
-        // From here on no packet is looked at.
+        // From here on, no packet is observed.
         drop(watch);
         let rows = self.rows.as_mut().map(RowFile::finish);
         self.seen.open = self.live.open() as u64;
-        // How long those will be that are open is not known.
+        // The final length of open connections is unknown, so only finished ones are used.
         let entries: Vec<Entry> = self.replay.entries.drain(..).flatten().collect();
         self.seen.incomplete += self.live.end(&mut self.replay) + self.live.lost_ends();
         self.replay.keep(MOST_RESULTS);
@@ -231,7 +233,7 @@ mod tests {
     use firstflight_log::live::{Opened, Record, What};
     use firstflight_replay::replay::LEAST_ACKS;
 
-    /// Feeds the records of one connection with `acks` ACKs, and of its end if `ends`.
+    /// Feeds the records of one connection with `acks` ACKs, and its end if `ends`.
     fn tell(session: &mut Session, connection: u32, acks: u32, ends: bool) {
         let begin = u64::from(connection) * 1_000_000;
         let mut serial = 0;

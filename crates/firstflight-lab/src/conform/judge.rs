@@ -240,7 +240,7 @@ impl Judge {
         };
         let rule = Rule::of(event, &step, self.gradual);
         match (rule, event) {
-            (Rule::Avoidance, Event::Ack(ack)) => self.grow(ack, step),
+            (Rule::Avoidance, Event::Ack(ack, _)) => self.grow(ack, step),
             // A send that changes no window is not reported.
             (Rule::Sending, _) if step.theirs.change() == 0 && step.ours.change() == 0 => {}
             (Rule::Sending, _) => self.note(rule, step),

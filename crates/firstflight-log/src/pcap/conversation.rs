@@ -1,5 +1,5 @@
-//! A TCP connection of a capture: two ends, either of which may send data, and the record of how
-//! well it was captured.
+//! A TCP connection of a capture: two ends, either of which may send data, and the record of its
+//! capture quality.
 
 use super::evidence::{Evidence, Steps};
 use super::frame::{Endpoint, Frame};
@@ -12,49 +12,47 @@ use crate::sender::Sender;
 use crate::step::Sink;
 use firstflight::{Nanos, Time};
 
-/// What wrote it, for people.
+/// The format's name for people.
 const FORMAT: &str = "capture of TCP";
-/// A sender with data out does not rest longer than this, beside three round trips: its timer
-/// fires.
+/// A sender with outstanding data is not silent longer than this plus three round trips, because
+/// its timer fires.
 const LONGEST_REST: Nanos = Nanos::from_millis(1_200);
 
 const FIRST_TIMER: Nanos = Nanos::from_secs(1);
-/// Timers of TCPs in use end at two minutes.
+/// Longer than any timer of a TCP in use; those are capped at two minutes.
 const LONGEST_TIMER: Nanos = Nanos::from_secs(300);
 
-/// A connection.
 pub(super) struct Conversation {
     senders: [Sender; 2],
     ends: [Endpoint; 2],
     opening: Opening,
-    /// Which end stands where the capture was taken, where the handshake leaves no doubt.
+    /// The end at which the capture was taken, if the handshake leaves no doubt.
     local: Option<usize>,
     evidence: Evidence,
-    /// The time of the last frame, without steps of the clock.
+    /// The time of the last frame, with clock steps removed.
     pub(super) last: Time,
-    /// What steps of the clock add to times of the file, ns.
+    /// Correction of the file's times for clock steps, ns.
     shift: i64,
     steps: Steps,
-    /// The near half that RTTs of each sender contain.
+    /// The near half of the RTT that was added to the RTTs of each sender.
     added: [Nanos; 2],
-    /// ACKs that came before the data they acknowledge, by the end that sent them.
+    /// ACKs captured before the data they acknowledge, by the end that sent them.
     early: [Option<Segment>; 2],
-    /// Data bytes of each end that nobody keeps books of.
+    /// Data bytes of each end that are not tracked.
     passed: [u64; 2],
     reset: bool,
     finished: [bool; 2],
-    /// For an internal error: the rest of it is not looked at.
+    /// Given up because of an internal error; further frames are ignored.
     pub(super) given_up: bool,
 }
 
-/// The packets that open a connection.
 #[derive(Clone, Copy, Default)]
 struct Opening {
     syn: Option<(Time, usize, u32)>,
     answer: Option<Time>,
-    /// What an answer acknowledged that stood before its SYN in the capture.
+    /// The acknowledgement number of a SYN/ACK that precedes its SYN in the capture.
     early: Option<u32>,
-    /// A SYN, and its answer, came again: which one was answered is not known.
+    /// The SYN, or the SYN/ACK, was retransmitted, so it is unknown which copy was answered.
     is_ambiguous: [bool; 2],
     is_over: bool,
 }
@@ -83,13 +81,13 @@ impl Conversation {
         }
     }
 
-    /// Nothing more of it is read, and what was told of it is taken back.
+    /// Stops reading the connection and withdraws what was reported of it.
     pub(super) fn give_up(&mut self, sink: &mut impl Sink) {
         self.given_up = true;
         self.senders.iter_mut().for_each(|sender| sender.abandon(sink));
     }
 
-    /// A SYN that is not the one this began with.
+    /// Whether the segment, a SYN, is not the SYN that started this connection.
     pub(super) fn began_otherwise(&self, segment: &Segment) -> bool {
         let is_answered = self.opening.early == Some(segment.seq.wrapping_add(1));
         self.opening.syn.map_or(!is_answered, |(_, _, seq)| seq != segment.seq)
@@ -130,7 +128,8 @@ impl Conversation {
         }
     }
 
-    /// An ACK of end `from` that stood before its data in the capture counts once that is there.
+    /// An ACK of end `from` that precedes its data in the capture is processed once the data is
+    /// there.
     fn catch_up(&mut self, from: usize, now: Time, sink: &mut impl Sink) {
         let Some(ack) = &self.early[from] else { return };
         if self.senders[1 - from].is_ahead(ack) && now.since(ack.now) <= SKEW {
@@ -171,16 +170,16 @@ impl Conversation {
         }
     }
 
-    /// Data was out during a rest that no timer of a sender allows, and neither a timer that backs
-    /// off nor a hole explains it.
+    /// Whether data was outstanding during a silence that no sender's timer allows and that neither
+    /// a backed-off timer nor a hole explains.
     fn is_stalled(&self, segment: &Segment, from: usize, rest: Nanos) -> bool {
         (0..2).any(|index| {
             let sender = &self.senders[index];
-            // Before the first sample timers wait a second, some three.
+            // Before the first RTT sample, timers wait one second; some wait three.
             let smooth = sender.rtts().map_or(FIRST_TIMER, |(smooth, _)| smooth);
             let longest = LONGEST_REST.0.saturating_add(smooth.0.saturating_mul(3));
             let goes_on = if index == from {
-                // A timer that has backed off waits for minutes.
+                // A backed-off timer waits for minutes.
                 let is_late = rest > LONGEST_TIMER && sender.is_repeat(segment);
                 segment.payload > 0 && (sender.is_next(segment) || is_late)
             } else {
@@ -190,7 +189,7 @@ impl Conversation {
         })
     }
 
-    /// From the pace of the handshake: whose answers came at once, and whose after a round trip.
+    /// Measures the handshake: which end answered at once, and which after a round trip.
     fn place(&mut self, segment: &Segment, from: usize) {
         let opening = &mut self.opening;
         match (segment.syn, segment.has_ack, opening.syn) {
@@ -224,14 +223,15 @@ impl Conversation {
         }
     }
 
-    /// The handshake is over: which end is near, and what RTTs lack.
+    /// Ends the handshake: decides which end is near and how much the RTTs lack.
     fn settle(&mut self) {
         let ends = &self.evidence.ends;
         let (Some(first), Some(second)) = (ends[0].handshake, ends[1].handshake) else { return };
         let rtt = first + second;
         let near = usize::from(second < first);
         if !verdict::is_near(ends[near].handshake.unwrap_or(rtt), rtt) {
-            // Whoever sends is far, or in the middle: books of both are kept until it is judged.
+            // The sender is far away, or the capture was taken in the middle: both directions are
+            // tracked until the verdict.
             return;
         }
         self.local = Some(near);
@@ -242,7 +242,7 @@ impl Conversation {
         self.added[near] = added;
     }
 
-    /// The record is made, and what follows from it.
+    /// Makes the quality record and applies it.
     pub(super) fn finish(&mut self, tally: &mut Tally, sink: &mut impl Sink) {
         for index in 0..2 {
             self.catch_up(index, self.last, sink);
@@ -282,7 +282,7 @@ impl Conversation {
         }
     }
 
-    /// What the books say of the data of end `index`.
+    /// The data of end `index` as its sender's state describes it.
     fn seen(&self, index: usize) -> Seen {
         let (sender, other) = (&self.senders[index], &self.senders[1 - index]);
         Seen {

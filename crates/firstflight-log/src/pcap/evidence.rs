@@ -1,37 +1,37 @@
-//! Evidence of where a connection was captured, and how well: answer times of both ends, hops,
-//! copies of frames, steps of the clock. All of it is bounded, and made while frames stream by.
+//! Evidence of where and how well a connection was captured: answer times of both ends, hops,
+//! copies of frames, clock steps. It is collected as frames are read and uses bounded memory.
 
 use super::frame::Frame;
 use crate::segment::Segment;
 use firstflight::{Nanos, Time};
 use std::collections::VecDeque;
 
-/// Copies of a frame lie this close together.
+/// Maximum time between the copies of a frame.
 const COPY_WITHIN: Nanos = Nanos::from_millis(1);
-/// The same where neither the RTT nor an identification is known.
+/// The same where neither the RTT nor an IP identification is known.
 const COPY_BLINDLY: Nanos = Nanos(100_000);
-/// A copy that was routed once more has a TTL that is smaller by a few.
+/// Maximum TTL difference between a frame and a copy that was routed again.
 const MOST_HOPS: u8 = 8;
-/// Frames that are remembered to find their copies.
+/// Number of frames remembered for finding their copies.
 const MOST_PRINTS: usize = 512;
-/// Numbers that the segments of one offloaded packet may use up.
+/// Maximum number of IP identifications that the segments of one offloaded packet use.
 const MOST_CUT: u16 = 64;
-/// No TCP cuts its data smaller, bytes.
+/// Smallest segment into which a TCP cuts its data, bytes.
 const LEAST_PART: u32 = 500;
-/// A finer clock needs no mention.
+/// A smaller clock step needs no mention, ns.
 const FINE: u64 = 100_000;
-/// Frames that have to agree on a coarse clock.
+/// Number of frames needed to infer a coarse clock.
 const LEAST_STAMPS: u64 = 16;
 
-/// Steps of the capture's clock that were taken out.
+/// Steps of the capture's clock that were removed.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Steps {
     pub(super) count: u64,
-    /// The largest, ns; negative: back.
+    /// The largest step, ns; negative if the clock went back.
     pub(super) largest: i64,
 }
 
-/// A frame, as its copy would repeat it.
+/// The fields of a frame that its copies repeat.
 struct Print {
     now: Time,
     ident: Option<u16>,
@@ -63,13 +63,14 @@ impl Print {
         }
     }
 
-    /// Both differ in nothing but their identification and TTL.
+    /// Whether the frames differ only in identification and TTL.
     fn says_the_same(&self, other: &Print) -> bool {
         (self.seq, self.payload, self.ack, self.window, self.flags, self.stamps)
             == (other.seq, other.payload, other.ack, other.window, other.flags, other.stamps)
     }
 
-    /// `self` is this packet or a part that offload cut from it, by their identifications.
+    /// Whether `self` is the packet `whole` or a part that offload cut from it, judging by the
+    /// identifications.
     fn is_part_of(&self, whole: &Print) -> bool {
         let (Some(part), Some(first)) = (self.ident, whole.ident) else { return false };
         let offset = self.seq.wrapping_sub(whole.seq);
@@ -78,40 +79,40 @@ impl Print {
             return part == first && self.says_the_same(whole);
         }
         let number = part.wrapping_sub(first);
-        // Each part before this one used up a number.
+        // Each part before this one used one identification.
         inside && self.payload > 0 && number <= MOST_CUT && u32::from(number) * LEAST_PART <= offset
     }
 }
 
-/// An end of a connection, as the capture shows it.
+/// An end of a connection as seen in the capture.
 #[derive(Default)]
 pub(super) struct End {
     /// Largest TTL of its packets.
     pub(super) ttl: u8,
-    /// Its answer in the handshake.
+    /// Its answer time in the handshake.
     pub(super) handshake: Option<Nanos>,
-    /// Its shortest answer to data of the other end: an ACK.
+    /// Its shortest time from data of the other end to the ACK.
     pub(super) data: Option<Nanos>,
-    /// Its shortest echo of a time stamp of the other end.
+    /// Its shortest time to echo a timestamp of the other end.
     pub(super) echo: Option<Nanos>,
-    /// This long after a time stamp of the other end passed it still echoed an older one: it is
-    /// no nearer than that.
+    /// Longest time for which it still echoed an older timestamp after a new one of the other end
+    /// had passed; it is at least that far away.
     pub(super) stale: Nanos,
-    /// Frames of it that were dropped as copies.
+    /// Number of its frames that were dropped as copies.
     pub(super) doubled: u64,
-    /// Frames of it that may be copies.
+    /// Number of its frames that may be copies.
     pub(super) unsure: u64,
-    /// Data, and when it passed, that it has not acknowledged yet.
+    /// End of data that it has not acknowledged yet, and when the data passed.
     asked: Option<(u32, Time)>,
-    /// A time stamp of the other end, and when it first passed.
+    /// A timestamp of the other end, and when it first passed.
     stamped: Option<(u32, Time)>,
-    /// The latest time stamp of its own.
+    /// Its own latest timestamp.
     stamp: Option<u32>,
     /// The end of its data so far.
     top: Option<u32>,
     last_ack: Option<u32>,
     last_ident: Option<u16>,
-    /// Its identifications differ from packet to packet.
+    /// Its IP identifications differ from packet to packet.
     numbers: bool,
     prints: VecDeque<Print>,
 }
@@ -125,17 +126,17 @@ fn least(known: &mut Option<Nanos>, sample: Nanos) {
 }
 
 impl End {
-    /// Shortest answers of any kind.
+    /// Its shortest answer time of any kind.
     pub(super) fn answers(&self) -> Option<Nanos> {
         [self.handshake, self.data, self.echo].into_iter().flatten().min()
     }
 
-    /// No router has decremented its TTL, as far as usual first values tell.
+    /// Whether no router has decremented its TTL, judging by the usual initial values.
     pub(super) fn is_here_by_ttl(&self) -> bool {
         matches!(self.ttl, 64 | 128 | 255)
     }
 
-    /// The other end sends: this one will answer.
+    /// The other end sends, and this end will answer.
     fn ask(&mut self, segment: &Segment, is_new: bool, stamp_is_new: bool) {
         let end = segment.seq.wrapping_add(segment.payload);
         if is_new && self.asked.is_none() {
@@ -144,7 +145,7 @@ impl End {
             && let Some((asked, _)) = self.asked
             && is_after(asked, segment.seq)
         {
-            // Sent again: an ACK no longer tells which copy it answers.
+            // Retransmitted: an ACK no longer shows which copy it answers.
             self.asked = None;
         }
         if stamp_is_new
@@ -177,24 +178,24 @@ impl End {
     }
 }
 
-/// What the frames of a connection show about their capture.
+/// The evidence that the frames of a connection give about their capture.
 #[derive(Default)]
 pub(super) struct Evidence {
     pub(super) ends: [End; 2],
-    /// Frames that were out of order in the file.
+    /// Number of frames that were out of order in the file.
     pub(super) late: u64,
-    /// Frames whose options were cut off.
+    /// Number of frames whose options were cut off.
     pub(super) cut: u64,
     frames: u64,
     first: Option<Time>,
     previous: Time,
     distinct: u64,
-    /// Divides all differences between time stamps, ns.
+    /// Common divisor of all differences between the file's timestamps, ns.
     divisor: u64,
 }
 
 impl Evidence {
-    /// A frame of end `from`, which is no copy.
+    /// Takes a frame of end `from` that is not a copy.
     pub(super) fn see(&mut self, from: usize, frame: &Frame) {
         let segment = &frame.segment;
         self.cut += u64::from(frame.segment.cut);
@@ -227,8 +228,8 @@ impl Evidence {
         }
     }
 
-    /// The frame is one of the present connection that was captured before. `rtt` is the smallest
-    /// RTT that is known.
+    /// Whether the frame is a copy of a frame of this connection that was captured earlier. `rtt`
+    /// is the smallest known RTT.
     pub(super) fn is_copy(&mut self, from: usize, frame: &Frame, rtt: Option<Nanos>) -> bool {
         let tick = self.tick().unwrap_or(Nanos(0));
         let own = &mut self.ends[from];
@@ -243,7 +244,7 @@ impl Evidence {
                 || own.last_ack.is_some_and(|last| !is_after(segment.ack, last))
         };
         let within = Nanos(COPY_WITHIN.0.max(tick.0));
-        // Within half a round trip nobody can know of a loss.
+        // No sender can learn of a loss within half a round trip.
         let too_soon = rtt.map(|rtt| Nanos(rtt.0 / 2).max(tick));
         let mut is_copy = false;
         if is_repeat {
@@ -259,7 +260,7 @@ impl Evidence {
                 }
                 let numbered = own.numbers && print.is_part_of(known);
                 let same = known.says_the_same(&print);
-                // A SYN comes again after a second.
+                // A SYN is retransmitted after a second.
                 let by_time = same && (segment.payload > 0 || segment.syn) && {
                     let differ = own.numbers && known.ident != print.ident;
                     !differ && (rtt.is_some() || segment.syn || gap <= COPY_BLINDLY)
@@ -288,12 +289,12 @@ impl Evidence {
         false
     }
 
-    /// The shortest round trip that both ends' answers show.
+    /// The shortest round trip according to the answers of both ends.
     pub(super) fn turn(&self) -> Option<Nanos> {
         Some(self.ends[0].answers()? + self.ends[1].answers()?)
     }
 
-    /// A time stamp of the file.
+    /// Takes a timestamp of the file.
     pub(super) fn stamp(&mut self, raw: Time) {
         self.frames += 1;
         let first = *self.first.get_or_insert(raw);
@@ -310,7 +311,7 @@ impl Evidence {
         }
     }
 
-    /// The step in which the capture's clock counts, if it is coarse.
+    /// The step of the capture's clock, if it is coarse.
     pub(super) fn tick(&self) -> Option<Nanos> {
         let agrees = self.frames >= LEAST_STAMPS
             && (self.distinct >= LEAST_STAMPS / 2 || self.frames >= 4 * (self.distinct + 1));

@@ -1,5 +1,5 @@
-//! From a captured frame to a TCP segment: link layers, tunnels, IPv4 and IPv6, packets that were
-//! cut short.
+//! Decodes captured frames into TCP segments: link layers, tunnels, IPv4 and IPv6, truncated
+//! packets.
 
 use super::other::{Other, Why};
 use crate::segment::Segment;
@@ -16,12 +16,12 @@ pub(super) struct Endpoint {
 }
 
 impl Endpoint {
-    /// An address of this host alone.
+    /// Whether it is a loopback address.
     pub(super) fn is_loopback(&self) -> bool {
         self.address.is_loopback()
     }
 
-    /// The same host, whatever the port.
+    /// Whether both are on the same host, whatever the port.
     pub(super) fn is_host_of(&self, other: &Endpoint) -> bool {
         self.address == other.address
     }
@@ -33,36 +33,36 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// A segment, and between whom it went.
+/// A segment with its endpoints.
 #[derive(Clone, Debug)]
 pub(super) struct Frame {
     /// Sender.
     pub from: Endpoint,
-    /// To whom.
+    /// Receiver.
     pub to: Endpoint,
     /// The segment.
     pub segment: Segment,
-    /// Of the IP header.
+    /// Values of the IP header.
     pub ip: Ip,
 }
 
-/// What an IP header tells of a packet's way.
+/// Values of an IP header that depend on the packet's way.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ip {
-    /// Hops that it may still take.
+    /// Remaining hops.
     pub ttl: u8,
     /// Identification; IPv6 has none.
     pub id: Option<u16>,
 }
 
-/// Headers around each other that are taken off; more are no packet that anybody sends.
+/// Maximum number of nested headers; no real packet has more.
 const MOST_LAYERS: usize = 16;
 
-/// What begins at a place in a frame.
+/// Type of a header.
 #[derive(Clone, Copy, Debug)]
 enum Layer {
     Ethernet,
-    /// What a type of Ethernet says.
+    /// EtherType.
     Type(u16),
     Ppp,
     Ip,
@@ -85,10 +85,10 @@ fn from(bytes: &[u8], at: usize) -> Result<&[u8], Other> {
     bytes.get(at..).ok_or(Other::Cut)
 }
 
-/// The TCP segment in a frame of `original` bytes, of which `data` was captured.
+/// Decodes the TCP segment in a frame of `original` bytes, of which `data` was captured.
 ///
 /// # Errors
-/// What is there instead.
+/// The content, if it is not a readable TCP segment.
 pub(super) fn frame(now: Time, link: i32, data: &[u8], original: u32) -> Result<Frame, Other> {
     let (mut layer, mut rest) = link_layer(link, data)?;
     for _ in 0..MOST_LAYERS {
@@ -109,7 +109,7 @@ pub(super) fn frame(now: Time, link: i32, data: &[u8], original: u32) -> Result<
 
 /// Link types of captures: `https://www.tcpdump.org/linktypes.html`.
 fn link_layer(link: i32, data: &[u8]) -> Inside<'_> {
-    // BSD loopback and its relatives begin with an address family; IP tells its version itself.
+    // BSD loopback and its relatives start with an address family; IP has its own version field.
     let behind = |layer, bytes| Ok((layer, from(data, bytes)?));
     let typed =
         |kind: usize, bytes: usize| Ok((Layer::Type(half(data, kind)?), from(data, bytes)?));
@@ -117,19 +117,20 @@ fn link_layer(link: i32, data: &[u8]) -> Inside<'_> {
         1 => Ok((Layer::Ethernet, data)),
         12 | 14 | 101 | 228 | 229 => Ok((Layer::Ip, data)),
         0 | 108 => behind(Layer::Ip, 4),
-        // PPP with HDLC's address, or Cisco's HDLC instead of it.
+        // PPP with an HDLC address, or Cisco HDLC in its place.
         50 if matches!(byte(data, 0)?, 0x0f | 0x8f) => typed(2, 4),
         9 | 50 => Ok((Layer::Ppp, data)),
         51 => behind(Layer::Ppp, 6),
         104 => typed(2, 4),
         109 => behind(Layer::Ip, 12),
-        // Linux "any" device, old and new.
+        // Linux "any" device, old and new format.
         113 => typed(14, 16),
         276 => typed(0, 20),
-        // A byte says in which direction it went.
+        // One byte gives the direction.
         166 | 204 => behind(Layer::Ppp, 1),
         205 => typed(3, 5),
-        // Logs of a packet filter: the header says its length, which is a multiple of four.
+        // Packet filter logs: the header starts with its length, which is padded to a multiple of
+        // four.
         117 => behind(Layer::Ip, usize::from(byte(data, 0)?).next_multiple_of(4)),
         // ATM with LLC.
         100 => llc(data),
@@ -141,15 +142,15 @@ fn link_layer(link: i32, data: &[u8]) -> Inside<'_> {
 fn ethernet(kind: u16, rest: &[u8]) -> Inside<'_> {
     match kind {
         0x0800 | 0x86dd => Ok((Layer::Ip, rest)),
-        // VLAN tags, one in another.
+        // Nested VLAN tags.
         0x8100 | 0x88a8 | 0x9100 | 0x9200 | 0x9300 => {
             Ok((Layer::Type(half(rest, 2)?), from(rest, 4)?))
         }
-        // A session of PPPoE.
+        // PPPoE session.
         0x8864 => Ok((Layer::Ppp, from(rest, 6)?)),
         0x880b => Ok((Layer::Ppp, rest)),
         0x8847 | 0x8848 => mpls(rest),
-        // Bridging in GRE, and a provider's backbone (802.1ah), whose tag has four bytes.
+        // Bridging in GRE, and provider backbone bridging (802.1ah), whose tag has four bytes.
         0x6558 => Ok((Layer::Ethernet, rest)),
         0x88e7 => Ok((Layer::Ethernet, from(rest, 4)?)),
         0x894f => nsh(rest),
@@ -167,8 +168,8 @@ fn llc(rest: &[u8]) -> Inside<'_> {
     }
 }
 
-/// Labels down to the last one. A zero in front of what follows is the control word of a
-/// pseudowire, which holds Ethernet (RFC 4385, RFC 4448).
+/// Skips labels up to the last one. A zero nibble after it is the control word of a pseudowire that
+/// carries Ethernet (RFC 4385, RFC 4448).
 fn mpls(mut rest: &[u8]) -> Inside<'_> {
     loop {
         let bottom = byte(rest, 2)? & 1 == 1;
@@ -180,7 +181,7 @@ fn mpls(mut rest: &[u8]) -> Inside<'_> {
     if matches!(byte(rest, 0)? >> 4, 4 | 6) {
         return Ok((Layer::Ip, rest));
     }
-    // An address of Ethernet may begin with a zero, too.
+    // An Ethernet address may start with a zero, too.
     let controlled = from(rest, 4)?;
     let known = |bytes| {
         half(bytes, 12).is_ok_and(|kind| matches!(kind, 0x0800 | 0x86dd | 0x8100 | 0x88a8 | 0x0806))
@@ -200,8 +201,8 @@ fn nsh(rest: &[u8]) -> Inside<'_> {
     }
 }
 
-/// RFC 1661, with or without HDLC's address, and with a protocol of one byte where that was agreed
-/// on.
+/// RFC 1661, with or without an HDLC address, and with a one-byte protocol field where that was
+/// negotiated.
 fn ppp(rest: &[u8]) -> Inside<'_> {
     let rest = rest.strip_prefix(&[0xff, 3]).unwrap_or(rest);
     let (protocol, rest) = match byte(rest, 0)? {
@@ -231,25 +232,25 @@ fn gre(rest: &[u8]) -> Inside<'_> {
     let fields = [checksum, key, sequence, acknowledgement && version == 1];
     let behind = from(rest, 4 + 4 * fields.into_iter().filter(|field| *field).count())?;
     match kind {
-        // Mirrored Ethernet (ERSPAN): the second and third kind have headers of their own.
+        // Mirrored Ethernet (ERSPAN); types II and III have their own headers.
         0x88be if sequence => Ok((Layer::Ethernet, from(behind, 8)?)),
         0x88be => Ok((Layer::Ethernet, behind)),
         0x22eb => {
             let more = if byte(behind, 11)? & 1 == 1 { 8 } else { 0 };
             Ok((Layer::Ethernet, from(behind, 12 + more)?))
         }
-        // What a router redirects to a cache: with a header of four bytes, or without.
+        // WCCP, which redirects packets to a cache: with or without a header of four bytes.
         0x883e if byte(behind, 0)? >> 4 == 4 => Ok((Layer::Ip, behind)),
         0x883e => Ok((Layer::Ip, from(behind, 4)?)),
         kind => Ok((Layer::Type(kind), behind)),
     }
 }
 
-/// Tunnels over UDP, by the port that they are sent to.
+/// Tunnels over UDP, by destination port.
 fn udp(rest: &[u8]) -> Inside<'_> {
     let (source, port, inside) = (half(rest, 0)?, half(rest, 2)?, from(rest, 8)?);
     match port {
-        // VXLAN, the old port of Linux, and the variant that names what is inside.
+        // VXLAN, Linux's old VXLAN port, and the variant that names the inner protocol.
         4789 | 8472 => Ok((Layer::Ethernet, from(inside, 8)?)),
         4790 => match (byte(inside, 0)? & 4, byte(inside, 3)?) {
             (0, _) | (_, 3) => Ok((Layer::Ethernet, from(inside, 8)?)),
@@ -270,14 +271,14 @@ fn udp(rest: &[u8]) -> Inside<'_> {
         4500 if inside.get(..4) != Some(&[0; 4]) => Err(Other::Inside(Why::Ipsec)),
         51820 => Err(Other::Inside(Why::Wireguard)),
         5247 => Err(Other::Inside(Why::Capwap)),
-        // RFC 9000 section 17: a bit that is always set.
+        // RFC 9000 section 17: the fixed bit, always set.
         443 if byte(inside, 0)? & 0x40 != 0 => Err(Other::Quic),
         _ if source == 443 && byte(inside, 0)? & 0x40 != 0 => Err(Other::Quic),
         _ => Err(Other::NoTcp),
     }
 }
 
-/// GTP-U, version 1: packets of mobile phones between the parts of their network.
+/// GTP-U, version 1: user traffic within a mobile network.
 fn gtp(inside: &[u8]) -> Inside<'_> {
     let (flags, kind) = (byte(inside, 0)?, byte(inside, 1)?);
     if flags >> 5 != 1 || kind != 0xff {
@@ -297,7 +298,7 @@ fn gtp(inside: &[u8]) -> Inside<'_> {
     Ok((Layer::Ip, from(inside, at)?))
 }
 
-/// L2TP, version 2: a message of data holds PPP.
+/// L2TP, version 2: data messages carry PPP.
 fn l2tp(inside: &[u8]) -> Inside<'_> {
     let flags = half(inside, 0)?;
     let [control, length, sequence, offset] =
@@ -312,13 +313,13 @@ fn l2tp(inside: &[u8]) -> Inside<'_> {
     Ok((Layer::Ppp, from(inside, at)?))
 }
 
-/// An IP packet: its ends, how long it says that it is, and what it holds.
+/// An IP packet: its endpoints, its stated length and its payload.
 struct Packet<'a> {
-    /// From the IP header on.
+    /// Starts at the IP header.
     whole: &'a [u8],
     ends: [IpAddr; 2],
     way: Ip,
-    /// 0 if it does not say.
+    /// Stated length; 0 if none is stated.
     stated: u32,
     payload: &'a [u8],
 }
@@ -357,7 +358,7 @@ fn ip_payload(number: IpNumber, payload: &[u8]) -> Inside<'_> {
         17 => Ok((Layer::Udp, payload)),
         47 => Ok((Layer::Gre, payload)),
         137 => mpls(payload),
-        // Ethernet in IP (RFC 3378), and behind a segment routing header (RFC 8986).
+        // Ethernet in IP (RFC 3378), and after a segment routing header (RFC 8986).
         97 => Ok((Layer::Ethernet, from(payload, 2)?)),
         143 => Ok((Layer::Ethernet, payload)),
         50 => Err(Other::Inside(Why::Ipsec)),
@@ -370,8 +371,8 @@ fn ip_payload(number: IpNumber, payload: &[u8]) -> Inside<'_> {
 fn segment(now: Time, packet: &Packet, data: &[u8], original: u32) -> Result<Frame, Other> {
     let place = |bytes: &[u8]| bytes.as_ptr() as usize - data.as_ptr() as usize;
     let (before, tcp) = (place(packet.whole), packet.payload);
-    // A segment that the network card was to cut up may state no length: then what was to be
-    // captured is all there is.
+    // A segment that the network card was to cut may state no length; its length is then that of
+    // the captured packet.
     let length = match packet.stated {
         0 => original.saturating_sub(before as u32),
         stated => stated,

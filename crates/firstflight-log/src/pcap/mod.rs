@@ -1,5 +1,4 @@
-//! Captures (pcap of both byte orders and resolutions, pcapng): TCP as seen where its sender
-//! stands.
+//! Captures (pcap in both byte orders and resolutions, pcapng): TCP as seen at its sender.
 
 mod conversation;
 mod evidence;
@@ -30,16 +29,17 @@ use std::collections::HashMap;
 use std::io::Read;
 use tally::Tally;
 
-/// Conversations that are followed at the same time; beyond, the one that has been silent longest
-/// is taken to be over.
+/// Maximum number of conversations followed at the same time; above it, the one that has been
+/// silent longest counts as finished.
 const MOST_CONVERSATIONS: usize = 4096;
-/// Interfaces of a capture file.
+/// Maximum number of interfaces in a capture file.
 const MOST_INTERFACES: usize = 4096;
 
 /// Reads a capture.
 ///
 /// # Errors
-/// Where it stops being one, if nothing was found before; the rest is a remark to the sink.
+/// The position at which the file stops being a capture, if nothing was found before; otherwise the
+/// fault is reported to the sink.
 pub fn read(file: &str, bytes: Box<dyn Read>, sink: &mut impl Sink) -> Result<Extent, Fault> {
     let mut capture = Capture {
         file: file.into(),
@@ -89,7 +89,7 @@ struct Capture {
     others: Others,
     order: Order,
     tally: Tally,
-    /// Conversations that were given up for an internal error.
+    /// Conversations that were given up because of an internal error.
     broken: guard::Tally,
 }
 
@@ -99,19 +99,19 @@ enum Format {
     PcapNg { big_endian: bool },
 }
 
-/// How packets stand in a classic capture.
+/// Record format of a classic capture.
 #[derive(Clone, Copy)]
 enum Records {
     Little,
     Big,
-    /// Little endian, with eight bytes more: Linux of the last century.
+    /// Little endian with eight additional bytes: Linux before 2000.
     Modified,
 }
 
 #[derive(Clone, Copy)]
 struct Interface {
     link: i32,
-    /// Units per second of its time stamps.
+    /// Units per second of its timestamps.
     resolution: u64,
     offset_s: i64,
 }
@@ -177,7 +177,7 @@ impl Capture {
         }
     }
 
-    /// More of the file is needed for what begins here.
+    /// Reads more of the file, for a structure that is incomplete.
     fn more(&mut self) -> Result<(), Fault> {
         if self.window.more() {
             return Ok(());
@@ -240,7 +240,7 @@ impl Capture {
     ) -> Result<bool, Fault> {
         loop {
             let seen = self.window.seen();
-            // Shorter is no block, and not every parser of the library looks.
+            // A block is never shorter, and not every parser of the library checks.
             if seen.len() < 12 {
                 self.more()?;
                 continue;
@@ -276,7 +276,7 @@ impl Capture {
                                 frame::frame(now, interface.link, data, packet.origlen)
                             });
                         }
-                        // Simple packet blocks have no time: nothing can be told from them.
+                        // Simple packet blocks have no time and cannot be used.
                         Block::SimplePacket(_) => is_packet = true,
                         Block::InterfaceStatistics(counted) => {
                             dropped = Some(drops(&counted, big_endian));
@@ -296,7 +296,7 @@ impl Capture {
             }
             self.window.take(length);
             self.packets += u64::from(is_packet);
-            // Counts run on: the last of a section holds.
+            // The counters are cumulative: the last one of a section counts.
             self.tally.dropped = dropped.unwrap_or(0).max(self.tally.dropped);
             if let Some(frame) = framed {
                 self.see(frame, sink);
@@ -312,7 +312,7 @@ impl Capture {
         }
     }
 
-    /// Frames pass in the order of their time stamps.
+    /// Sorts frames by timestamp before they are processed.
     fn queue(&mut self, frame: Frame, sink: &mut impl Sink) {
         self.segments += 1;
         if let Some(held) = self.order.push(frame) {
@@ -379,7 +379,7 @@ impl Capture {
     }
 }
 
-/// Packets that the interface or the system dropped before they could be captured.
+/// Number of packets that the interface or the system dropped before capture.
 fn drops(counted: &InterfaceStatisticsBlock<'_>, big_endian: bool) -> u64 {
     const DROPS: [OptionCode; 2] = [OptionCode::IsbIfDrop, OptionCode::IsbOsDrop];
     let value = |bytes: &[u8]| {
@@ -403,7 +403,7 @@ fn legacy(header: &PcapHeader) -> Format {
     Format::Pcap {
         records,
         to_ns: if header.is_nanosecond_precision() { 1 } else { 1000 },
-        // The upper bits tell of checksums at the ends of frames.
+        // The upper bits describe the checksums at the ends of frames.
         link: header.network.0 & 0xffff,
     }
 }

@@ -1,20 +1,20 @@
-//! Frames of a capture in the order of their time stamps. Several queues of a network card, merged
-//! files and threads that write one file leave neighbours in the wrong order; nothing was reordered
-//! on the path then.
+//! Sorts the frames of a capture by timestamp. Multiple queues of a network card, merged files and
+//! threads that write to one file put neighbouring frames in the wrong order; this is not
+//! reordering on the path.
 //!
-//! A fixed number of frames waits here. A frame whose stamp lies before one of its connection that
-//! waits is put before it. Frames that fall back by more than the skew of queues, and stay there,
-//! are a clock that was set back: they keep the order of the file.
+//! A fixed number of frames waits here. A frame with an earlier timestamp than a waiting frame of
+//! the same connection is put before it. If timestamps fall back by more than the skew of queues
+//! and stay there, the clock was set back, and those frames keep the order of the file.
 
 use super::frame::Frame;
 use firstflight::{Nanos, Time};
 use std::collections::VecDeque;
 
-/// Frames that wait.
+/// Number of frames that wait.
 const MOST_HELD: usize = 1024;
-/// Queues and files differ by less.
+/// Maximum time difference between queues or files.
 pub(super) const SKEW: Nanos = Nanos::from_millis(100);
-/// More frames in a row that lie further back than the skew are a clock that was set back.
+/// If more frames in a row are further back than the skew, the clock was set back.
 const MOST_STRAYS: usize = 8;
 
 /// A frame, and whether it was out of order in the file.
@@ -23,12 +23,11 @@ pub(super) struct Held {
     pub(super) late: bool,
 }
 
-/// The frames that wait.
 pub(super) struct Order {
     held: VecDeque<Held>,
-    /// The latest stamp of the present stretch of the file.
+    /// The latest timestamp since the clock was last set back.
     latest: Time,
-    /// Frames at the back that lie further before [`Order::latest`] than the skew.
+    /// Number of frames at the back that precede [`Order::latest`] by more than the skew.
     strays: usize,
 }
 
@@ -37,7 +36,7 @@ impl Order {
         Order { held: VecDeque::new(), latest: Time(0), strays: 0 }
     }
 
-    /// Takes the next frame of the file; returns the one whose turn it is, if enough wait.
+    /// Takes the next frame of the file; returns the first waiting frame if enough frames wait.
     pub(super) fn push(&mut self, frame: Frame) -> Option<Held> {
         let now = frame.segment.now;
         if now >= self.latest {
@@ -59,18 +58,19 @@ impl Order {
         if self.held.len() > MOST_HELD { self.pop() } else { None }
     }
 
-    /// The frame whose turn it is.
+    /// Returns the first waiting frame.
     pub(super) fn pop(&mut self) -> Option<Held> {
         self.strays = self.strays.min(self.held.len().saturating_sub(1));
         self.held.pop_front()
     }
 
-    /// The file is over: no more frames come.
+    /// Ends the file.
     pub(super) fn close(&mut self) {
         self.settle();
     }
 
-    /// The file went on where it was: the few frames that lay far back were out of order.
+    /// The timestamps continued from [`Order::latest`], so the few frames far back were out of
+    /// order.
     fn settle(&mut self) {
         if self.strays == 0 {
             return;
@@ -82,7 +82,7 @@ impl Order {
         }
     }
 
-    /// Puts a frame before those of its connection that are later by up to `most`.
+    /// Inserts a frame before the frames of its connection that are later by at most `most`.
     fn place(&mut self, frame: Frame, late: bool, most: Nanos) {
         let now = frame.segment.now;
         let mut at = self.held.len();

@@ -1,26 +1,27 @@
-//! What a capture holds beside TCP segments that can be read, for the sentence that says so.
+//! Counts the packets of a capture that are not readable TCP segments, and describes them in a
+//! sentence.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A packet that is no TCP segment, or none that can be read.
+/// A packet that is not a readable TCP segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Other {
-    /// QUIC, by its port.
+    /// QUIC, judging by its port.
     Quic,
-    /// TCP may stand in it, but cannot be read.
+    /// It may contain TCP, but in an encapsulation that is not read.
     Inside(Why),
     /// A link layer that is not read.
     Link(i32),
-    /// A part of an IP packet.
+    /// A fragment of an IP packet.
     Fragment,
-    /// The headers are not in what was kept of it.
+    /// The headers are not in the captured part of the packet.
     Cut,
     /// Something else.
     NoTcp,
 }
 
-/// What stands around a TCP segment that cannot be read.
+/// Encapsulation around a TCP segment that cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Why {
     Capwap,
@@ -34,7 +35,7 @@ pub(super) enum Why {
     Wireguard,
 }
 
-/// Link layers that are met now and then.
+/// Names of link layers that occur now and then.
 const LINKS: [(i32, &str); 24] = [
     (3, "AX.25"),
     (6, "token ring"),
@@ -97,7 +98,7 @@ impl fmt::Display for Why {
     }
 }
 
-/// How much of what.
+/// Number of packets of each kind.
 #[derive(Debug, Default)]
 pub(super) struct Others(BTreeMap<Other, u64>);
 
@@ -106,7 +107,7 @@ impl Others {
         *self.0.entry(other).or_default() += 1;
     }
 
-    /// Why a capture of `packets` packets has no TCP to read.
+    /// Explains why a capture of `packets` packets has no TCP to read.
     pub(super) fn sentence(&self, packets: u64) -> String {
         let only_others = self.0.keys().all(|other| *other == Other::NoTcp);
         if only_others {

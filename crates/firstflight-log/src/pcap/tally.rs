@@ -1,14 +1,14 @@
-//! What became of all connections of a capture: what was used, and what was left out for which
-//! reason. One sentence each, with the first case as the example.
+//! Counts the connections of a capture that were used, and those that were left out for each
+//! reason. One sentence for each, with the first case as the example.
 
 use crate::quality::{Vantage, size};
 
-/// Fewer bytes of data are no startup: an initial window of ten segments is 14.6 kB.
+/// A connection with less data has no startup: an initial window of ten segments is 14.6 kB.
 pub(super) const LEAST_BYTES: u64 = 15_000;
-/// The other way, less than this in a whole file is requests.
+/// If a whole file has less data than this in the other direction, the data is requests.
 const LEAST_LEFT_OUT: u64 = 2_000;
 
-/// Connections that are refused, and why the first of them is.
+/// Refused connections, and the reason for the first one.
 #[derive(Default)]
 pub(super) struct Refused {
     count: u64,
@@ -17,7 +17,7 @@ pub(super) struct Refused {
 }
 
 impl Refused {
-    /// One more, captured there, and why it is refused.
+    /// Adds a refused connection, captured at `at`, with the reason.
     pub(super) fn add(&mut self, bytes: u64, at: Vantage, why: impl FnOnce() -> String) {
         self.count += 1;
         self.bytes += bytes;
@@ -57,12 +57,11 @@ impl OneWay {
     }
 }
 
-/// What became of the connections.
 #[derive(Default)]
 pub(super) struct Tally {
     /// Connections that were used.
     pub(super) opened: u64,
-    /// Connections that are refused for where they were captured.
+    /// Connections refused because of where they were captured.
     pub(super) refused: Refused,
     /// Data without ACKs.
     pub(super) one_way: OneWay,
@@ -75,20 +74,20 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// A connection that is used.
+    /// Adds a connection that is used.
     pub(super) fn used(&mut self, missed: u64, received: u64) {
         self.opened += 1;
         self.missed += missed;
         self.received += received;
     }
 
-    /// A connection with too little data.
+    /// Adds a connection with too little data.
     pub(super) fn small(&mut self, bytes: u64) {
         self.small += u64::from(bytes > 0);
         self.small_bytes += bytes;
     }
 
-    /// What the capture does not hold.
+    /// Describes the data that is missing from the capture.
     pub(super) fn missed(&self) -> Option<String> {
         let mut parts = Vec::new();
         if self.missed > 0 {
@@ -103,7 +102,7 @@ impl Tally {
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 
-    /// What was left out beside connections that were used.
+    /// Describes what was left out of a capture in which other connections were used.
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes: Vec<String> = self.refused.told().into_iter().collect();
         if self.received >= LEAST_LEFT_OUT {
@@ -129,7 +128,7 @@ impl Tally {
         }
     }
 
-    /// Why nothing is left of `segments` TCP segments.
+    /// Explains why none of `segments` TCP segments could be used.
     pub(super) fn nothing(&self, segments: u64) -> String {
         let mut parts: Vec<String> = self.refused.told().into_iter().collect();
         parts.extend(self.one_way.told());

@@ -1,43 +1,45 @@
-//! Where a connection was captured and what its numbers are worth, out of the evidence.
+//! Decides from the evidence where a connection was captured and whether its numbers can be
+//! trusted.
 //!
 //! A vantage needs two kinds of evidence: the halves of the handshake, the time from data to its
-//! ACK, echoes of time stamps, TTLs. All times are upper bounds on the way to an end and back, so
-//! the smallest of a kind counts.
+//! ACK, timestamp echoes, TTLs. Each time is an upper bound on the round trip to an end, so the
+//! smallest of a kind counts.
 
 use super::evidence::{End, Evidence, Steps};
 use crate::quality::{Quality, Trust, Vantage, time};
 use firstflight::Nanos;
 
-/// Of the RTT: a near half below this part is added, above it the capture is of the middle.
+/// A near half below this fraction of the RTT (1/10) is added to RTTs; above it, the capture was
+/// taken in the middle.
 const NEAR: u64 = 10;
-/// Near halves below this part of the RTT are the sender's own turn.
+/// A near half below this fraction of the RTT (1/50) is the sender's own processing time.
 const OWN: u64 = 50;
-/// An end answers within this time itself.
+/// Typical processing time of an end.
 const TURN: Nanos = Nanos(100_000);
-/// A busy host takes this long.
+/// Processing time of a busy host.
 const SLOW_TURN: Nanos = Nanos(250_000);
-/// ACKs that are this many times faster than the SYN-ACK come from somebody else.
+/// If ACKs are this many times faster than the SYN/ACK, they come from a proxy.
 const PROXY: u64 = 4;
 const PROXY_LEAST: Nanos = Nanos::from_millis(1);
-/// The clock's step is worth a word from this part of the RTT on, and hides exits from that on.
+/// A clock step of at least this fraction of the RTT (1/50) is mentioned; from 1/10 it hides exits.
 const TICK_TOLD: u64 = 50;
 const TICK_HIDES: u64 = 10;
 
-/// What the books of a sender say.
+/// The data of one end as its sender's state describes it.
 pub(super) struct Seen {
-    /// Which end.
+    /// Index of the end.
     pub(super) index: usize,
     pub(super) begins: bool,
     pub(super) unseen: u64,
     pub(super) out_of_order: u64,
     pub(super) left_out: u64,
-    /// The near half that its RTTs contain.
+    /// The near half that was added to its RTTs.
     pub(super) added: Nanos,
     pub(super) rtt: Option<Nanos>,
-    /// An ACK has the time stamp of its data.
+    /// An ACK has the same timestamp as its data.
     pub(super) is_instant: bool,
     pub(super) steps: Steps,
-    /// Both ends are this host.
+    /// Both ends are on this host.
     pub(super) is_here: bool,
 }
 
@@ -49,17 +51,17 @@ fn said(nanos: Nanos) -> String {
     time(ms(nanos))
 }
 
-/// An end whose answers take `half` of `rtt` is near.
+/// Whether an end that answers after `half` of `rtt` is near.
 pub(super) fn is_near(half: Nanos, rtt: Nanos) -> bool {
     half.0.saturating_mul(NEAR) < rtt.0
 }
 
-/// The near half is a way and not the sender's own turn.
+/// Whether the near half is distance and not the sender's own processing time.
 pub(super) fn is_to_add(half: Nanos, rtt: Nanos) -> bool {
     half > SLOW_TURN && half.0.saturating_mul(OWN) >= rtt.0
 }
 
-/// Where it was captured.
+/// Where the connection was captured.
 struct Place {
     vantage: Vantage,
     trust: Trust,
@@ -104,7 +106,7 @@ fn sentences(own: &End, peer: &End) -> Vec<String> {
 fn place(all: &Evidence, seen: &Seen) -> Place {
     let (own, peer) = (&all.ends[seen.index], &all.ends[1 - seen.index]);
     let near = own.answers();
-    // What the sender's own control loop sees; the handshake stands in where data show nothing.
+    // As the sender's own control loop sees it; the handshake is used where data shows nothing.
     let data = [peer.data, peer.echo].into_iter().flatten().min();
     let far = data
         .map_or(peer.handshake, |data| Some(peer.handshake.map_or(data, |hand| hand.min(data))));
@@ -148,7 +150,7 @@ fn place(all: &Evidence, seen: &Seen) -> Place {
             ];
             (vantage, kinds.iter().filter(|backs| **backs).count())
         }
-        // Only one end answers: the time to its ACKs, and the TTLs.
+        // Only one end answers: the evidence is the time to its ACKs, and the TTLs.
         None => match ttl {
             (true, false) if far > TURN => (Vantage::Sender, 2),
             (false, true) if far <= PROXY_LEAST => (Vantage::Receiver, 2),
@@ -184,7 +186,7 @@ fn place(all: &Evidence, seen: &Seen) -> Place {
     decide(place, vantage, (near, far), proxy)
 }
 
-/// Two kinds of evidence agree on the vantage.
+/// Applies the vantage, which two kinds of evidence support.
 fn decide(
     mut place: Place,
     vantage: Vantage,
@@ -239,7 +241,7 @@ fn doubt(mut place: Place, why: &str) -> Place {
     place
 }
 
-/// By the share of the RTT that lies before the capture.
+/// The vantage, by the fraction of the RTT before the capture.
 fn side(near: Nanos, far: Nanos) -> Vantage {
     let rtt = near + far;
     if is_near(near, rtt) {
@@ -251,7 +253,7 @@ fn side(near: Nanos, far: Nanos) -> Vantage {
     }
 }
 
-/// The record of the data of one end.
+/// Makes the quality record for the data of one end.
 pub(super) fn judge(all: &Evidence, seen: &Seen) -> Quality {
     let place = place(all, seen);
     let share = place.share();
@@ -289,7 +291,7 @@ pub(super) fn judge(all: &Evidence, seen: &Seen) -> Quality {
     record
 }
 
-/// The near half that RTTs still lack, where no handshake told it in time.
+/// Sets the near half that RTTs still lack because no handshake showed it in time.
 fn add_near(record: &mut Quality, all: &Evidence, seen: &Seen, halves: Option<(Nanos, Nanos)>) {
     if let Some((near, far)) = halves
         && record.vantage == Vantage::Sender
@@ -309,7 +311,7 @@ fn add_near(record: &mut Quality, all: &Evidence, seen: &Seen, halves: Option<(N
     }
 }
 
-/// Whether it is all there, once, and in order.
+/// Records whether the capture is complete, without copies, and in order.
 fn whole(record: &mut Quality) {
     if !record.begins {
         record
@@ -344,7 +346,7 @@ fn whole(record: &mut Quality) {
     }
 }
 
-/// What the clock hides.
+/// Records what the clock hides.
 fn clock(record: &mut Quality, all: &Evidence, seen: &Seen) {
     if let Some(largest) = record.largest_step_ms {
         record.trust = Trust::Doubtful;
@@ -356,7 +358,7 @@ fn clock(record: &mut Quality, all: &Evidence, seen: &Seen) {
         ));
     }
     let Some(tick) = all.tick() else { return };
-    // An ACK in the same tick as its data: the RTT is shorter than one.
+    // If an ACK has the same tick as its data, the RTT is shorter than a tick.
     let rtt = seen.rtt.filter(|rtt| !seen.is_instant && rtt.0 >= 2 * tick.0).unwrap_or(Nanos::ZERO);
     record.shows_rtt = rtt > Nanos::ZERO;
     if tick.0.saturating_mul(TICK_TOLD) < rtt.0 {

@@ -1,5 +1,6 @@
-//! What is said of a watched connection is what is said of a capture of its packets: captures of
-//! real transfers, told packet by packet as somebody who watches the socket would.
+//! Checks that a watched connection gives the same results as a capture of its packets: captures of
+//! real transfers are replayed packet by packet, as a program that watches the socket would report
+//! them.
 
 use super::frame::{Endpoint, Frame, frame};
 use crate::fault::Fault;
@@ -11,11 +12,11 @@ use std::collections::BTreeMap;
 use std::io::{Cursor, Read};
 use std::path::Path;
 
-/// Keeps all that it is told, as text.
+/// Keeps everything it receives, as text.
 #[derive(Default)]
 struct Kept {
     openings: Vec<String>,
-    /// Of each connection.
+    /// One list per connection.
     steps: Vec<Vec<String>>,
     closed: usize,
     abandoned: usize,
@@ -55,7 +56,7 @@ fn bytes_of(name: &str) -> Vec<u8> {
     bytes
 }
 
-/// The frames of a capture in little endian.
+/// The frames of a little-endian capture.
 fn frames(bytes: &[u8]) -> Vec<Frame> {
     let word = |at: usize| {
         u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes of the capture"))
@@ -96,7 +97,7 @@ fn first() -> Vec<Frame> {
     connections(&bytes_of("plain.pcap.gz")).swap_remove(0)
 }
 
-/// The same as records: what a program on the socket of `server` sees.
+/// The same frames as records: the view of a program on the socket of `server`.
 fn records(frames: &[Frame], server: Endpoint) -> Vec<Record> {
     let syn = |from_server: bool| {
         let one = |frame: &&Frame| frame.segment.syn && (frame.from == server) == from_server;
@@ -128,12 +129,12 @@ fn records(frames: &[Frame], server: Endpoint) -> Vec<Record> {
             }));
             whats.push((segment.now, What::Sent(*segment)));
         } else if let Some(sent) = sent.filter(|_| *from != server && segment.has_ack) {
-            // With nothing outstanding only reports of duplicates are told.
+            // With nothing outstanding, only reports of duplicates are delivered.
             if una != sent || segment.sacks[0].is_some() {
                 whats.push((segment.now, What::Arrived(*segment)));
             }
             una = segment.ack.min(sent);
-            // A FIN counts, too; a RST may acknowledge anything.
+            // A FIN counts, too; an RST may acknowledge anything.
             let out = sent.wrapping_sub(opened.first_seq);
             let number = segment.ack.wrapping_sub(opened.first_seq);
             acked = acked.max(u64::from(if number <= out + 1 { number } else { 0 }));
@@ -195,7 +196,7 @@ fn a_connection_that_lacks_a_record_is_given_up() {
         assert_eq!(ended, Some(Ended { missing: 1, tail_unseen: false }), "{lost}");
         assert_eq!(kept.closed, 0, "{lost}: nothing is guessed");
     }
-    // Its end itself: whoever watches ends, and knows of no loss.
+    // Without the final record: watching ends, and no loss is known.
     let (mut kept, mut live) = (Kept::default(), Live::new());
     for record in &whole[..whole.len() - 1] {
         assert!(live.take(record, &mut kept).is_none());
@@ -238,12 +239,12 @@ fn of_very_many_connections_whose_end_is_lost_the_silent_half_goes() {
     assert_eq!((live.open(), live.lost_ends()), ((1 << 15) + 1, 1 << 15));
 }
 
-/// What the receiver takes, and how far the sender went.
+/// The receiver's right window edge, and how far the sender went.
 #[derive(Default)]
 struct Edges {
     edge: Seq,
     told: u64,
-    /// Bytes that were left of the receiver's window at the least.
+    /// Smallest number of bytes left in the receiver's window.
     least: Option<u64>,
 }
 
@@ -274,8 +275,8 @@ impl Sink for Edges {
     fn remark(&mut self, _: Fault) {}
 }
 
-/// Rewrites the receiver's windows: each ACK allows what the sender sends until the next one, and
-/// less than a unit of the scale more.
+/// Rewrites the receiver's windows: each ACK allows what the sender sends until the next one, plus
+/// less than one unit of the scale.
 fn tightened(mut bytes: Vec<u8>) -> (Vec<u8>, u64) {
     let frames = frames(&bytes);
     let (mut at, mut unit) = (24, 1);
@@ -287,11 +288,11 @@ fn tightened(mut bytes: Vec<u8>) -> (Vec<u8>, u64) {
     }
     assert_eq!(places.len(), frames.len(), "every packet is a segment");
     let servers = connections(&bytes).iter().map(|of| server_of(of)).collect::<Vec<_>>();
-    // Of each sender: the latest ACK that it received, and how far it has gone since.
+    // For each sender: the latest ACK that it received, and how far it has gone since.
     let mut open: BTreeMap<Endpoint, (usize, u32, u32)> = BTreeMap::new();
     let mut write = |place: usize, ack: u32, nxt: u32, unit: u64| {
         let tcp = place + usize::from(bytes[place] & 15) * 4;
-        // The ACK of a FIN lies behind all data.
+        // The ACK of a FIN lies beyond all data.
         let ahead = u64::from(nxt.wrapping_sub(ack).cast_signed().max(0).cast_unsigned());
         let window = ahead.div_ceil(unit).max(1);
         let window = u16::try_from(window).expect("less than the receiver offered");

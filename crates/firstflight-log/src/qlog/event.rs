@@ -1,5 +1,5 @@
-//! Events of all dialects as one kind of record: names without their name space, old and new places
-//! of the same number.
+//! Events of all dialects as one type of record: names without their name space, and the old and
+//! new places of each value.
 
 use super::loose::{Count, Frames, Number, Raw, Text};
 use serde::Deserialize;
@@ -10,59 +10,59 @@ use std::borrow::Cow;
 #[derive(Deserialize, Default)]
 #[serde(default)]
 pub(super) struct Object<'a> {
-    /// In the units of the trace.
+    /// Time in the units of the trace.
     pub time: Number,
-    /// The same from the beginning of the trace, whatever its header says.
+    /// Time since the start of the trace, whatever the trace's header says.
     pub relative_time: Number,
-    /// The same from the event before, whatever its header says.
+    /// Time since the previous event, whatever the trace's header says.
     pub delta_time: Number,
     /// `transport:packet_sent` or `quic:packet_sent`.
     #[serde(borrow)]
     pub name: Option<Cow<'a, str>>,
-    /// Older: the name without its category.
+    /// Name without category, in older drafts.
     #[serde(borrow)]
     pub event: Option<Cow<'a, str>>,
     /// Event data.
     #[serde(borrow)]
     pub data: Option<&'a RawValue>,
-    /// Tells connections of one file apart.
+    /// Distinguishes the connections of one file.
     pub group_id: Text,
     /// Fields common to all events.
     #[serde(borrow)]
     pub trace: Option<&'a RawValue>,
-    /// quicly's own log names its events by this.
+    /// Event name in quicly's own log.
     #[serde(borrow, rename = "type")]
     pub kind: Option<Cow<'a, str>>,
 }
 
-/// What happened, where it matters here.
+/// Kind of an event, as far as it matters here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A packet left.
+    /// A packet was sent.
     Sent,
-    /// A packet came.
+    /// A packet was received.
     Received,
     /// A packet was declared lost.
     Lost,
     /// Packets were acknowledged, by number.
     Acked,
-    /// What the sender knows of path and window.
+    /// The sender's metrics of path and window.
     Metrics,
-    /// A declared loss proved wrong.
+    /// A declared loss proved spurious.
     Spurious,
-    /// The constants of the sender.
+    /// The sender's constants.
     Parameters,
-    /// Flow control keeps the sender from sending.
+    /// The sender became blocked by flow control, or unblocked.
     Blocked,
-    /// Something else.
+    /// Any other event.
     Other,
 }
 
 impl Kind {
-    /// By name, whatever its name space and case.
+    /// The kind of an event name, whatever its name space and case.
     pub(super) fn of(name: &str) -> Kind {
         let name = name.rsplit([':', '.']).next().unwrap_or(name).trim();
-        // Old converters shout.
+        // Old converters write capitals.
         let is = |known: &str| name.eq_ignore_ascii_case(known);
         if is("packet_sent") {
             Kind::Sent
@@ -98,7 +98,7 @@ pub(crate) enum Space {
     Handshake,
     /// 0-RTT and 1-RTT packets.
     Data,
-    /// Retry and version negotiation: no numbers.
+    /// Retry and version negotiation, which have no packet numbers.
     None,
 }
 
@@ -118,7 +118,6 @@ impl Space {
     }
 }
 
-/// The header of a packet.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Header<'a> {
@@ -151,24 +150,24 @@ struct PacketData<'a> {
 /// A packet that was sent, received or lost.
 #[derive(Debug)]
 pub(crate) struct Packet {
-    /// Which numbers.
+    /// Packet number space.
     pub space: Space,
-    /// Its number.
+    /// Packet number.
     pub number: Option<u64>,
-    /// Its size, UDP payload bytes.
+    /// Size, UDP payload bytes.
     pub bytes: Option<u64>,
     /// Frames of the packet.
     pub frames: Frames,
-    /// Which path, where there are several.
+    /// Path, where there are several.
     pub path: u64,
-    /// It probed for a larger size: its loss says nothing about congestion.
+    /// It probed for a larger size, so its loss is no sign of congestion.
     pub is_probe: bool,
-    /// Numbers of a `packets_acked` event.
+    /// Packet numbers of a `packets_acked` event.
     pub numbers: Vec<u64>,
 }
 
 impl Packet {
-    /// Reads the data of an event.
+    /// Parses the data of an event.
     pub(super) fn parse(text: &str) -> Result<Packet, serde_json::Error> {
         let data: PacketData<'_> = serde_json::from_str(text)?;
         let header = data.header.unwrap_or_default();
@@ -179,7 +178,7 @@ impl Packet {
             .or(data.packet_number_space.as_deref());
         let frames = data.frames.unwrap_or_default();
         let raw = data.raw.and_then(|raw| raw.length.0);
-        // quicly's adapter writes no size: what its frames carry and the usual headers come close.
+        // quicly's adapter writes no size: the data of its frames plus usual headers is close.
         let guessed = || (frames.data_bytes > 0).then_some(frames.data_bytes + OVERHEAD);
         Ok(Packet {
             space: space.map_or(Space::Data, Space::of),
@@ -203,23 +202,23 @@ impl Packet {
     }
 }
 
-/// Short header, frame header and authentication tag around stream data.
+/// Size of short header, frame header and authentication tag around stream data.
 const OVERHEAD: u64 = 32;
 
-/// What a sender says of path and window; what did not change is absent.
+/// The sender's metrics of path and window; unchanged values are absent.
 #[derive(Deserialize, Default, Debug)]
 #[serde(default)]
 pub(super) struct Metrics {
-    /// Window, bytes.
+    /// Congestion window, bytes.
     #[serde(alias = "cwnd")]
     pub congestion_window: Number,
-    /// In flight, bytes.
+    /// Bytes in flight.
     pub bytes_in_flight: Number,
-    /// Threshold, bytes.
+    /// Slow start threshold, bytes.
     pub ssthresh: Number,
     /// Pacing rate, bits per second.
     pub pacing_rate: Number,
-    /// The sender's estimate of what the path carries, bits per second.
+    /// The sender's estimate of the path's bandwidth, bits per second.
     #[serde(
         alias = "bandwidth",
         alias = "max_bandwidth",
@@ -230,18 +229,18 @@ pub(super) struct Metrics {
     pub bandwidth_estimate: Number,
 }
 
-/// The constants of a sender.
+/// The sender's constants.
 #[derive(Deserialize, Default, Debug)]
 #[serde(default)]
 pub(super) struct Parameters {
-    /// Bytes.
+    /// Initial congestion window, bytes.
     #[serde(alias = "initial_cwnd")]
     pub initial_congestion_window: Number,
-    /// Bytes.
+    /// Maximum datagram size, bytes.
     pub max_datagram_size: Number,
 }
 
-/// Why no data may leave, or that it may again.
+/// Reason why no data may be sent, or the end of such a state.
 #[derive(Deserialize, Default, Debug)]
 #[serde(default)]
 pub(super) struct Blocked {
@@ -250,7 +249,7 @@ pub(super) struct Blocked {
 }
 
 impl Blocked {
-    /// Flow control is what keeps data from leaving; `None` if that is not what the event is about.
+    /// Whether flow control blocks the sender; `None` if the event is about something else.
     pub(super) fn by_flow_control(&self) -> Option<bool> {
         let is = |text: &Text, word: &str| {
             text.0.as_ref().is_some_and(|text| text.to_ascii_lowercase().contains(word))
@@ -264,7 +263,7 @@ impl Blocked {
 #[derive(Deserialize, Default, Debug)]
 #[serde(default)]
 pub(super) struct TraceHeader {
-    /// For people.
+    /// Title for people.
     pub title: Text,
     /// Fields common to all events.
     pub common_fields: Option<CommonFields>,
@@ -272,20 +271,20 @@ pub(super) struct TraceHeader {
     pub configuration: Option<Configuration>,
 }
 
-/// What all events of a trace share.
+/// Fields common to all events of a trace.
 #[derive(Deserialize, Default, Debug)]
 #[serde(default)]
 pub(super) struct CommonFields {
     /// Name of the connection.
     pub group_id: Text,
-    /// Another one.
+    /// Another name of the connection.
     #[serde(rename = "ODCID", alias = "odcid")]
     pub odcid: Text,
-    /// `absolute`, `relative`, `delta` and their newer names.
+    /// `absolute`, `relative`, `delta` or one of their newer names.
     pub time_format: Text,
 }
 
-/// Units of the old drafts.
+/// Units in the old drafts.
 #[derive(Deserialize, Default, Debug)]
 #[serde(default)]
 pub(super) struct Configuration {

@@ -1,23 +1,23 @@
-//! JSON values as the dialects write them: numbers as numbers or as text, frames as objects or as
-//! names, ranges as pairs or alone. What cannot be understood reads as absent; an event is refused
-//! only if it is no JSON.
+//! JSON values as the dialects write them: numbers as numbers or text, frames as objects or names,
+//! ranges as pairs or single numbers. Values that cannot be understood read as absent; an event is
+//! refused only if it is not JSON.
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
 
-/// A number, or text that holds one.
+/// A number, or text that contains a number.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Number(pub Option<f64>);
 
 impl Number {
-    /// As a count; none if it is negative, not finite, or absent.
+    /// The number as a count; `None` if it is negative, not finite, or absent.
     pub(super) fn count(self) -> Option<u64> {
         self.0.filter(|x| x.is_finite() && *x >= 0.0 && *x < 9.3e18).map(|x| x as u64)
     }
 }
 
-/// Reads anything; what is no number is absent.
+/// Deserializes anything; a value that is not a number reads as absent.
 macro_rules! loose {
     ($type:ident => $($visit:ident($from:ty) $value:ident => $to:expr;)*) => {
         impl<'de> Deserialize<'de> for $type {
@@ -53,7 +53,7 @@ loose! { Number =>
     visit_str(&str) text => Number(text.trim().parse().ok());
 }
 
-/// A whole number of any size up to 2^64, exact: packet numbers.
+/// A whole number up to 2^64, without rounding: packet numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Count(pub Option<u64>);
 
@@ -75,24 +75,24 @@ loose! { Text =>
     visit_str(&str) text => Text(Some(text.chars().take(200).collect()));
 }
 
-/// What the frames of a packet say about sending and acknowledging.
+/// The frames of a packet, as far as they concern sending and acknowledging.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Frames {
-    /// Frames were listed at all.
+    /// The log lists the packet's frames.
     pub listed: bool,
-    /// Some of them asks for an acknowledgement.
+    /// At least one frame is ack-eliciting.
     pub eliciting: bool,
     /// Bytes of stream and crypto data.
     pub data_bytes: u64,
-    /// Acknowledged packet numbers, both ends included.
+    /// Acknowledged packet numbers; both ends of a range are included.
     pub acked: Vec<(u64, u64)>,
-    /// ACK frames, with ranges or without.
+    /// Number of ACK frames, with or without ranges.
     pub acks: u32,
-    /// CE marks counted so far by the peer.
+    /// The peer's cumulative count of CE marks.
     pub ce: Option<u64>,
-    /// Flow control keeps the sender of these frames from sending.
+    /// Flow control blocks the sender of these frames.
     pub blocked: bool,
-    /// They allow the other end to send more.
+    /// The frames raise a flow-control limit of the other end.
     pub raises: bool,
 }
 
@@ -142,7 +142,6 @@ impl Frames {
     }
 }
 
-/// One frame.
 #[derive(Default)]
 struct Frame<'a> {
     kind: Option<Cow<'a, str>>,
@@ -151,13 +150,13 @@ struct Frame<'a> {
     ce: Option<u64>,
 }
 
-/// Raw sizes stand in an object of their own.
+/// Raw sizes, which the dialects put into an object.
 #[derive(serde::Deserialize, Default)]
 #[serde(default)]
 pub(super) struct Raw {
-    /// Bytes of the whole packet, or of a frame's data.
+    /// Length of the whole packet, or of a frame's data, bytes.
     pub length: Count,
-    /// Bytes without framing.
+    /// Length without framing, bytes.
     pub payload_length: Count,
 }
 
@@ -201,7 +200,7 @@ impl<'de> Deserialize<'de> for Frame<'de> {
     }
 }
 
-/// `[[1, 5], [7], 9]`.
+/// Parses `[[1, 5], [7], 9]`.
 struct Ranges(Vec<(u64, u64)>);
 
 impl<'de> Deserialize<'de> for Ranges {

@@ -1,8 +1,8 @@
-//! qlog: JSON and JSON-SEQ (and one object per line), drafts 00 to 02, 0.3 and the present ones, as
-//! quinn, noq, quiche, neqo, picoquic and quicly's adapter write them; quicly's own log as well,
-//! which knows more than its adapter passes on.
+//! qlog: JSON, JSON-SEQ and one object per line, in drafts 00 to 02, 0.3 and the current ones, as
+//! written by quinn, noq, quiche, neqo, picoquic and quicly's adapter. Also quicly's own log, which
+//! holds more than its adapter passes on.
 //!
-//! What differs, and what is done about it: `docs/replay.md`.
+//! The differences and their treatment: `docs/replay.md`.
 
 mod event;
 mod loose;
@@ -27,13 +27,13 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::Read;
 
-/// Connections of one file that are followed at the same time.
+/// Maximum number of connections of one file followed at the same time.
 const MOST_SENDERS: usize = 4096;
 
 /// Reads a qlog file.
 ///
 /// # Errors
-/// Where it stops being one. What was read before has reached the sink.
+/// The position at which the file stops being a qlog. Everything read before has reached the sink.
 pub fn read(file: &str, bytes: Box<dyn Read>, sink: &mut impl Sink) -> Result<Extent, Fault> {
     let mut window = Window::new(bytes);
     let mut log = Reading::new(file, sink);
@@ -54,16 +54,16 @@ pub fn read(file: &str, bytes: Box<dyn Read>, sink: &mut impl Sink) -> Result<Ex
     }
 }
 
-/// A time as an event states it.
+/// The time of an event as the log states it.
 #[derive(Clone, Copy, Debug, Default)]
 struct When {
     time: Number,
-    /// How it counts, where the name of its field says so.
+    /// Reference of the time, where the name of its field defines it.
     clock: Option<Clock>,
 }
 
 impl When {
-    /// The time under one of the three names that it has had.
+    /// Takes the time from one of the three field names in use.
     fn of(time: Number, relative: Number, delta: Number) -> When {
         match (time.0, relative.0, delta.0) {
             (None, None, Some(_)) => When { time: delta, clock: Some(Clock::Delta) },
@@ -73,20 +73,20 @@ impl When {
     }
 }
 
-/// How times count.
+/// Reference of times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Clock {
-    /// From some epoch.
+    /// A fixed epoch.
     Since,
-    /// From the event before.
+    /// The previous event.
     Delta,
 }
 
-/// The senders of a file by what tells them apart.
+/// The senders of a file, by the key that distinguishes them.
 struct Book {
     file: String,
     senders: HashMap<String, (Sender, u64)>,
-    /// Traces of a file with several.
+    /// Number of traces so far, in a file with several.
     traces: u32,
     group: Option<String>,
     origin: String,
@@ -95,7 +95,7 @@ struct Book {
 }
 
 impl Book {
-    /// The sender that a group, trace and path stand for.
+    /// The sender for a group, trace and path.
     fn sender(&mut self, group: Option<&String>, path: u64, sink: &mut impl Sink) -> &mut Sender {
         let mut key =
             if self.traces > 1 { format!("trace {}", self.traces) } else { String::new() };
@@ -150,13 +150,13 @@ struct Reading<'a, S> {
     /// The first event that could not be read.
     broken: Option<Fault>,
     acks_without_ranges: u64,
-    /// Events about packets, sent or not.
+    /// Number of events about packets, sent or not.
     packets: u64,
     sent: u64,
-    /// The first keys of a file that turns out to be something else.
+    /// The first keys of a file that is not a qlog.
     keys: Vec<String>,
     own: Own,
-    /// The trace is one of ours: what it tells besides its own events is the same once more.
+    /// The trace is our own, so its standard events repeat its `firstflight:*` events.
     is_own: bool,
 }
 
@@ -232,7 +232,7 @@ impl<'a, S: Sink> Reading<'a, S> {
         }
     }
 
-    /// The time of an event.
+    /// Converts the time of an event.
     fn time(&mut self, When { time, clock }: When) -> Time {
         if let Some(time) = time.0.filter(|time| time.is_finite() && *time >= 0.0) {
             self.now = match clock.unwrap_or(self.clock) {
@@ -240,7 +240,8 @@ impl<'a, S: Sink> Reading<'a, S> {
                 Clock::Delta => self.now + time,
             };
         }
-        // Half a nanosecond up: a decimal fraction is rarely a binary one.
+        // Rounds to the nearest nanosecond, because most decimal fractions have no exact binary
+        // value.
         Time((self.now * self.unit + 0.5) as u64)
     }
 
@@ -267,7 +268,7 @@ impl<'a, S: Sink> Reading<'a, S> {
         }
     }
 
-    /// One event, whichever form it had.
+    /// Processes one event of any form.
     fn happen(
         &mut self,
         name: &str,
@@ -315,7 +316,7 @@ impl<'a, S: Sink> Reading<'a, S> {
 
     fn on_own(&mut self, event: &str, data: Option<&RawValue>, place: Place) {
         self.is_own = true;
-        // Signals are what the algorithm thought, not what it was told.
+        // Signals are internal values of the algorithm, not its inputs.
         let Some(text) = data.map(RawValue::get).filter(|_| event != "signals") else { return };
         let data = match serde_json::from_str::<Map<String, Value>>(text) {
             Err(error) => return self.spoil(place, &error),
@@ -352,7 +353,7 @@ impl<'a, S: Sink> Reading<'a, S> {
         }
     }
 
-    /// An event of the drafts before 03: an array, whose fields the header names.
+    /// Processes an event of the drafts before 03: an array with the fields that the header names.
     fn on_array(&mut self, values: &[&RawValue], place: Place) {
         let usual = ["time", "category", "event", "data"];
         let position = |names: &[&str]| {
@@ -381,7 +382,7 @@ impl<'a, S: Sink> Reading<'a, S> {
         self.happen(name.as_deref().unwrap_or(""), time, group.as_ref(), at(&["data"]), place);
     }
 
-    /// quicly's own log: one flat object per event, all of one clock in milliseconds.
+    /// Processes quicly's own log: one flat object per event, all on one clock in milliseconds.
     fn on_quicly(&mut self, kind: &str, text: &[u8], place: Place) {
         let event: Quicly = match serde_json::from_slice(text) {
             Ok(event) => event,
@@ -427,7 +428,7 @@ impl<'a, S: Sink> Reading<'a, S> {
     }
 }
 
-/// The text with its keys in small letters: some converters write them in capitals.
+/// The text with its keys in lower case, because some converters write them in capitals.
 fn quiet(text: &[u8]) -> Cow<'_, [u8]> {
     let shouts =
         |at: usize| at > 0 && text[at - 1].is_ascii_uppercase() && !text[..at].ends_with(b"ODCID");
@@ -463,7 +464,7 @@ impl<S: Sink> walk::Visitor for Reading<'_, S> {
                 Err(error) => self.spoil(place, &error),
             },
             "common_fields" | "configuration" | "vantage_point" | "title" => {
-                // One key at a time looks like a header with only that key.
+                // Each key is parsed as a header with only that key.
                 let text = [b"{\"", key.as_bytes(), b"\":", value, b"}"].concat();
                 match serde_json::from_slice(&text) {
                     Ok(header) => self.take_header(&header),

@@ -1,9 +1,9 @@
-//! The books of a QUIC sender, kept again from what its log says: which packets are out, which came
-//! back, what each ACK newly told.
+//! The state of a QUIC sender, reconstructed from its log: outstanding and acknowledged packets,
+//! and the news in each ACK.
 //!
-//! Two kinds of logs. Most list the frames of received packets, and with them the acknowledged
-//! ranges. quinn's list none: there an ACK shows as bytes that are in flight no longer, and the
-//! packets it acknowledged are taken to be the oldest ones.
+//! There are two kinds of logs. Most list the frames of received packets, including the
+//! acknowledged ranges. quinn's log lists none: there an ACK shows as a decrease of bytes in
+//! flight, and the oldest packets are assumed to be acknowledged.
 
 use super::event::{Metrics, Packet, Parameters, Space};
 use super::loose::{Frames, Number};
@@ -13,15 +13,15 @@ use firstflight::event::Transport;
 use firstflight::{Ack, Event, Nanos, Sent, Seq, SoFar, Time};
 use std::collections::BTreeMap;
 
-/// Packets that are remembered while they are out. Ten times what fills a path of 10 Gbit/s and 30
-/// ms; a log that leaves more open is no log of a working connection.
+/// Maximum number of outstanding packets remembered: ten times the number that fills a path of 10
+/// Gbit/s and 30 ms. A log with more is not of a working connection.
 const MOST_PACKETS: usize = 1 << 18;
-/// UDP and IPv4 headers: what a datagram takes on the wire beside its payload.
+/// UDP and IPv4 headers, which a datagram adds to its payload on the wire.
 const LOWER: u64 = 28;
-/// Every path of QUIC carries datagrams of this size (RFC 9000 section 14), so a full packet is no
-/// smaller.
+/// Every QUIC path carries datagrams of this size (RFC 9000 section 14), so a full packet is at
+/// least as large.
 const LEAST_FULL: u64 = 1200;
-/// ACKs that wait for the first full packet, which says what a packet is.
+/// Maximum number of ACKs that wait for the first full packet, which defines the packet size.
 const MOST_HELD: usize = 16;
 
 #[derive(Clone, Copy, Debug)]
@@ -30,25 +30,25 @@ struct Out {
     bytes: u64,
 }
 
-/// How acknowledgements show in this log.
+/// Representation of acknowledgements in a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Told {
-    /// Not yet seen.
+    /// None seen yet.
     Nothing,
-    /// By number.
+    /// Packet numbers.
     Numbers,
-    /// By bytes in flight.
+    /// Decreases of bytes in flight.
     Bytes,
 }
 
-/// What the log told last, where the order matters.
+/// The last kind of packet event, where the order matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Last {
     Sent,
     Received,
 }
 
-/// The books of one sender.
+/// The state of one sender.
 pub(crate) struct Sender {
     name: String,
     origin: String,
@@ -58,9 +58,9 @@ pub(crate) struct Sender {
     handshake: BTreeMap<(u8, u64), Time>,
     /// The highest number sent in each space.
     highest: [Option<u64>; 3],
-    /// This log states the end of a range as one more than its last packet.
+    /// This log writes the end of a range as the last packet plus one.
     ends_beyond: bool,
-    /// Declared lost and not seen since, with the time of the declaration.
+    /// Packets declared lost and not acknowledged since, with the time of the declaration.
     lost: BTreeMap<u64, Time>,
     pending: Option<Ack>,
     so_far: SoFar,
@@ -83,14 +83,14 @@ pub(crate) struct Sender {
     ce: u64,
     cwnd: Option<u64>,
     initial: Option<u64>,
-    /// ACKs from before the first full packet.
+    /// ACKs that arrived before the first full packet.
     held: Vec<Ack>,
-    /// Flow control keeps data from leaving.
+    /// Flow control blocks the sender.
     blocked: bool,
 }
 
 impl Sender {
-    /// A sender of which nothing is known but its name and what wrote its log.
+    /// Creates a sender known only by its name and the program that wrote its log.
     pub(crate) fn new(name: String, origin: String) -> Sender {
         Sender {
             name,
@@ -128,23 +128,23 @@ impl Sender {
         }
     }
 
-    /// It has been opened.
+    /// Whether the connection has been opened in the sink.
     pub(crate) fn is_open(&self) -> bool {
         self.id.is_some()
     }
 
-    /// Time never goes back, whatever the log says.
+    /// Advances the clock, which never goes back, whatever the log says.
     fn at(&mut self, now: Time) -> Time {
         self.now = self.now.max(now);
         self.now
     }
 
-    /// A packet left.
+    /// Records a sent packet.
     pub(crate) fn on_sent(&mut self, now: Time, packet: &Packet, sink: &mut impl Sink) {
         let now = self.at(now);
         let Some(number) = packet.number else { return };
         let eliciting = packet.frames.eliciting || !packet.frames.listed;
-        // No datagram is longer, whatever the log says.
+        // No datagram is larger, whatever the log says.
         let bytes = packet.bytes.unwrap_or(0).min(u64::from(u16::MAX));
         self.blocked |= packet.frames.blocked;
         if let Some(highest) = self.highest.get_mut(packet.space as usize) {
@@ -195,7 +195,7 @@ impl Sender {
         }
     }
 
-    /// A packet came.
+    /// Records a received packet.
     pub(crate) fn on_received(&mut self, now: Time, packet: &Packet, sink: &mut impl Sink) {
         let now = self.at(now);
         self.last = Last::Received;
@@ -203,8 +203,8 @@ impl Sender {
         if packet.frames.acks == 0 {
             return;
         }
-        // noq 1.4 writes ranges without their last packet. It shows as soon as everything sent is
-        // acknowledged: nobody acknowledges what was never sent.
+        // noq 1.4 writes ranges without their last packet. This shows once everything sent is
+        // acknowledged, because no receiver acknowledges a packet that was never sent.
         let highest = self.highest.get(packet.space as usize).copied().flatten();
         self.ends_beyond |= highest.is_some_and(|highest| {
             packet.frames.acked.iter().any(|range| range.1 == highest + 1 && range.0 < range.1)
@@ -226,7 +226,7 @@ impl Sender {
         }
     }
 
-    /// Packets were acknowledged, by number.
+    /// Records packets acknowledged by number.
     pub(super) fn on_acked(&mut self, now: Time, frames: &Frames, sink: &mut impl Sink) {
         let now = self.at(now);
         if !frames.acked.is_empty() {
@@ -256,7 +256,7 @@ impl Sender {
             self.give_up(now);
         }
         if back && self.lost.is_empty() {
-            // Everything that was given up came back: the episode was a false alarm.
+            // Every packet declared lost was acknowledged after all: the episode was a false alarm.
             self.flush(sink);
             if let Some(id) = self.id {
                 sink.step(id, &Step::Event(Event::Spurious { now }, 0));
@@ -264,7 +264,7 @@ impl Sender {
         }
     }
 
-    /// Books one acknowledgement.
+    /// Adds to the pending ACK.
     fn take(
         &mut self,
         now: Time,
@@ -291,20 +291,20 @@ impl Sender {
         }
     }
 
-    /// A packet was declared lost.
+    /// Records a packet declared lost.
     pub(crate) fn on_lost(&mut self, now: Time, packet: &Packet, sink: &mut impl Sink) {
         let now = self.at(now);
         let Some(number) = packet.number.filter(|_| packet.space == Space::Data) else { return };
         if packet.is_probe {
-            // It is out no longer, and says nothing about congestion.
+            // The probe is no longer outstanding, and its loss is no sign of congestion.
             if let Some(out) = self.out.remove(&number) {
                 self.inflight -= out.bytes;
             }
             return;
         }
         let out = match self.out.remove(&number) {
-            // Taken for acknowledged because it was the oldest: it was the next one, and this one
-            // goes instead of it.
+            // It was assumed to be acknowledged because it was the oldest. The next packet was
+            // acknowledged instead, so that one is removed.
             None if self.told == Told::Bytes => self.out.pop_first().map(|(_, out)| out),
             found => found,
         };
@@ -323,7 +323,7 @@ impl Sender {
         self.inflight -= bytes;
         self.lost_since_report += bytes;
         self.demand.lose(now);
-        // Two probe timeouts later nobody waits for a lost packet any more.
+        // Two probe timeouts later, an acknowledgement of a lost packet is no longer expected.
         let memory = self.rtt.srtt().unwrap_or(Nanos::from_millis(333)) * 6;
         self.lost.retain(|_, at| now.since(*at) <= memory);
         if self.lost.len() < 4096 {
@@ -331,8 +331,9 @@ impl Sender {
         }
     }
 
-    /// Some dialects log no losses. What lies far behind the largest acknowledged for three round
-    /// trips is lost whatever the log says: any sender's own rule is done with it long before.
+    /// Some dialects log no losses. A packet far below the largest acknowledged one, and
+    /// outstanding for more than three round trips, counts as lost whatever the log says; any
+    /// sender declares it lost long before.
     fn give_up(&mut self, now: Time) {
         let (Some(largest), Some(srtt)) = (self.largest, self.rtt.srtt()) else { return };
         while let Some((&number, &out)) = self.out.first_key_value() {
@@ -348,7 +349,7 @@ impl Sender {
         }
     }
 
-    /// The constants that the sender states.
+    /// Records the sender's constants.
     pub(super) fn on_parameters(&mut self, parameters: &Parameters) {
         let count = |number: Number| number.count().filter(|bytes| (1..1 << 40).contains(bytes));
         self.initial = count(parameters.initial_congestion_window).or(self.initial);
@@ -357,18 +358,18 @@ impl Sender {
         }
     }
 
-    /// Flow control keeps data from leaving, or does so no longer.
+    /// Records whether flow control blocks the sender.
     pub(super) fn on_blocked(&mut self, blocked: bool) {
         self.blocked = blocked;
     }
 
-    /// What the sender says of itself.
+    /// Records the sender's own metrics.
     pub(super) fn on_metrics(&mut self, now: Time, metrics: &Metrics, sink: &mut impl Sink) {
         let now = self.at(now);
         if let Some(cwnd) = metrics.congestion_window.count().filter(|cwnd| *cwnd > 0) {
             self.cwnd = Some(cwnd);
             if self.largest.is_none() && self.initial.is_none() {
-                // Before the first ACK the window is the initial one.
+                // Before the first ACK, the window is the initial window.
                 self.initial = Some(cwnd);
             }
             if let Some(id) = self.id {
@@ -399,8 +400,8 @@ impl Sender {
         self.lost_since_report = 0;
     }
 
-    /// Packets that left since the last report and are not in flight carry nothing but an ACK:
-    /// small ones.
+    /// Removes the small packets that were sent since the last report but are not counted in
+    /// flight: they carried only an ACK.
     fn reconcile(&mut self, risen: u64) {
         let numbers = std::mem::take(&mut self.since_report);
         let mut left: u64 =
@@ -417,14 +418,15 @@ impl Sender {
         }
     }
 
-    /// So many bytes are in flight no longer and were not lost: the oldest ones.
+    /// Treats the oldest packets as acknowledged, for `gone` bytes that left flight without being
+    /// lost.
     fn acked_bytes(&mut self, now: Time, gone: u64, sink: &mut impl Sink) {
         self.told = Told::Bytes;
         let (mut bytes, mut last) = (0, None);
         while bytes < gone
             && let Some((&number, &out)) = self.out.first_key_value()
         {
-            // Half a packet more than is gone is a packet that is not.
+            // If more than half of the packet exceeds `gone`, the packet is not acknowledged.
             if bytes + out.bytes / 2 > gone {
                 break;
             }
@@ -437,7 +439,7 @@ impl Sender {
         }
     }
 
-    /// The log says that a loss was a false alarm.
+    /// Records that the log declares a loss spurious.
     pub(super) fn on_spurious(&mut self, now: Time, sink: &mut impl Sink) {
         self.flush(sink);
         self.lost.clear();
@@ -446,7 +448,7 @@ impl Sender {
         }
     }
 
-    /// Hands the ACK over, now that its losses are known.
+    /// Sends the pending ACK to the sink once its losses are known.
     pub(super) fn flush(&mut self, sink: &mut impl Sink) {
         let Some(mut ack) = self.pending.take() else { return };
         if self.id.is_none() && ack.acked == 0 {
@@ -471,7 +473,7 @@ impl Sender {
         self.tell(ack, sink);
     }
 
-    /// Hands over the ACKs from before the first full packet, now that its size is known.
+    /// Sends the held ACKs to the sink once the size of a full packet is known.
     fn let_go(&mut self, sink: &mut impl Sink) {
         for ack in std::mem::take(&mut self.held) {
             self.tell(ack, sink);
@@ -497,7 +499,7 @@ impl Sender {
         }
         let (start, nxt) = self.first.unwrap_or((self.now, 0));
         self.mss = self.largest_packet;
-        // Spread over more than an eighth of a round trip is no burst any more.
+        // A flight spread over more than an eighth of a round trip is paced.
         let round = self.rtt.min().or(self.handshake_rtt);
         let enough = self.flight.1 >= 6 * self.mss;
         let paced = round.filter(|_| enough).map(|round| self.flight.0.since(start) * 8 > round);
@@ -530,7 +532,7 @@ impl Sender {
         id
     }
 
-    /// Nothing is to be said of it.
+    /// Forgets the connection.
     #[cfg(feature = "keylog")]
     pub(crate) fn abandon(&mut self, sink: &mut impl Sink) {
         self.pending = None;
@@ -539,7 +541,7 @@ impl Sender {
         }
     }
 
-    /// The log is over.
+    /// Ends the log.
     pub(crate) fn close(&mut self, sink: &mut impl Sink) {
         self.flush(sink);
         self.let_go(sink);

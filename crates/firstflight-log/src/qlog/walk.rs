@@ -1,33 +1,33 @@
-//! The way through a qlog file: from record to record of a text sequence, or through the one large
-//! object of the older form to its events, each handed over as a piece of text. Only one piece is
-//! in memory at a time, whatever the file holds around it.
+//! Walks through a qlog file: from record to record of a text sequence, or through the one large
+//! object of the older form to its events. Each record or event is passed on as text. Only one of
+//! them is in memory at a time, whatever the size of the file.
 
 use crate::fault::{Fault, Place};
 use crate::window::{LARGEST, Window};
 use memchr::{memchr, memchr2};
 
-/// Whom the walk meets.
+/// Receives the parts of the file.
 pub(super) trait Visitor {
-    /// A value of the header of the file or of a trace, by key.
+    /// A key and value of the header of the file or of a trace.
     fn header(&mut self, key: &str, value: &[u8], place: Place);
-    /// A trace of a file that holds several begins.
+    /// A trace starts, in a file that holds several.
     fn begin(&mut self);
     /// An event.
     fn event(&mut self, text: &[u8], place: Place);
-    /// A record of a text sequence: header or event, the visitor tells.
+    /// A record of a text sequence; the visitor decides whether it is a header or an event.
     fn record(&mut self, text: &[u8], place: Place);
-    /// A key of the outermost object that no qlog has.
+    /// A key of the outermost object that does not belong to qlog.
     fn unknown(&mut self, key: &str);
 }
 
 const RECORD_SEPARATOR: u8 = 0x1e;
-/// Deeper nesting than any trace needs; the text parser has the same bound.
+/// Maximum nesting, deeper than any trace needs; the JSON parser has the same limit.
 const DEEPEST: u32 = 100;
 
-/// Walks through the file.
+/// Walks through the file and calls the visitor.
 ///
 /// # Errors
-/// Where the file stops being what it should be; the visitor keeps what it met before.
+/// The position at which the file stops being well-formed; the visitor keeps everything before it.
 pub(super) fn walk(
     file: &str,
     window: &mut Window,
@@ -44,7 +44,7 @@ pub(super) fn walk(
         None => Err(Fault::new(file, Place::File, "is empty")),
     };
     match (result, walk.window.failure()) {
-        // What stopped the reading explains what the text lacks.
+        // A read error explains why the text is incomplete.
         (_, Some(error)) => Err(walk.fault(format!("cannot be read further: {error}"))),
         (result, None) => result,
     }
@@ -61,7 +61,7 @@ impl<V: Visitor> Walk<'_, V> {
         Fault::new(self.file, Place::Byte(self.window.offset()), what)
     }
 
-    /// The next byte that is no white space, left where it is.
+    /// The next byte that is not white space, without consuming it.
     fn peek(&mut self) -> Option<u8> {
         loop {
             if let Some(skip) =
@@ -77,7 +77,8 @@ impl<V: Visitor> Walk<'_, V> {
         }
     }
 
-    /// One object per line: the first line closes what it opens, and another one follows.
+    /// Whether the file has one object per line: the first line closes every bracket it opens, and
+    /// another line follows.
     fn is_lines(&mut self) -> bool {
         loop {
             let seen = self.window.seen();
@@ -85,15 +86,16 @@ impl<V: Visitor> Walk<'_, V> {
                 return serde_json::from_slice::<serde::de::IgnoredAny>(&seen[..end]).is_ok()
                     && !contains(&seen[..end], b"\"traces\"");
             }
-            // A header line is short; what has no line end within this is no sequence of lines.
+            // A header line is short; without a line end within this length the file is not a
+            // sequence of lines.
             if seen.len() > 1 << 20 || !self.window.more() {
                 return false;
             }
         }
     }
 
-    /// One object after the other, whatever stands between them: the first one is closed, holds no
-    /// traces, and another follows.
+    /// Whether the file has several objects in a row, whatever separates them: the first one is
+    /// closed, holds no traces, and is followed by another.
     fn is_several(&mut self) -> bool {
         let mut scan = Scan::default();
         loop {
@@ -113,7 +115,7 @@ impl<V: Visitor> Walk<'_, V> {
         }
     }
 
-    /// Objects with white space, separators, or nothing between them.
+    /// Walks through objects with white space, separators, or nothing between them.
     fn values(&mut self) -> Result<(), Fault> {
         let mut number = 0;
         loop {
@@ -139,7 +141,7 @@ impl<V: Visitor> Walk<'_, V> {
         }
     }
 
-    /// RFC 7464: a separator, a text, a line feed.
+    /// Walks through records of RFC 7464: a separator, a text, a line feed.
     fn sequence(&mut self) -> Result<(), Fault> {
         let mut number = 0;
         loop {
@@ -166,7 +168,7 @@ impl<V: Visitor> Walk<'_, V> {
             let place = Place::Record(number, self.window.offset());
             let length = self.until(RECORD_SEPARATOR, place)?;
             let text = self.window.seen()[..length].trim_ascii();
-            // Some write a separator before the first record only.
+            // Some programs write a separator only before the first record.
             let mut from = 0;
             while let Some(at) = memchr::memmem::find(&text[from..], b"\n{") {
                 self.visitor.record(text[from..from + at].trim_ascii(), place);
@@ -177,7 +179,7 @@ impl<V: Visitor> Walk<'_, V> {
         }
     }
 
-    /// A text per line.
+    /// Walks through one text per line.
     fn lines(&mut self) -> Result<(), Fault> {
         let mut number = 0;
         while !self.window.seen().is_empty() || self.window.more() {
@@ -194,7 +196,7 @@ impl<V: Visitor> Walk<'_, V> {
         Ok(())
     }
 
-    /// Bytes up to `mark` or the end.
+    /// Number of bytes up to `mark` or the end.
     fn until(&mut self, mark: u8, place: Place) -> Result<usize, Fault> {
         let mut from = 0;
         loop {
@@ -234,7 +236,7 @@ impl<V: Visitor> Walk<'_, V> {
         }
     }
 
-    /// After an element: true if another follows, false if `close` was met.
+    /// Called after an element: true if another follows, false if `close` does.
     fn another(&mut self, close: u8) -> Result<bool, Fault> {
         match self.peek() {
             Some(b',') => {
@@ -275,8 +277,8 @@ impl<V: Visitor> Walk<'_, V> {
         Ok(key)
     }
 
-    /// The file as one object: `{"traces": [{"events": [...]}]}`, or with its one `trace` beside
-    /// the header.
+    /// Walks through the file as one object: `{"traces": [{"events": [...]}]}`, or with a single
+    /// `trace` next to the header.
     fn document(&mut self) -> Result<(), Fault> {
         self.object(|walk, key| match key {
             "traces" => walk.array(|walk| {
@@ -287,7 +289,7 @@ impl<V: Visitor> Walk<'_, V> {
             "events" => walk.events(),
             _ => walk.header(key),
         })?;
-        // Further text behind the object is not ours to read.
+        // Any text after the object is ignored.
         Ok(())
     }
 
@@ -339,7 +341,7 @@ impl<V: Visitor> Walk<'_, V> {
             return Ok(());
         }
         loop {
-            // Some converters write names in capitals.
+            // Some converters write keys in capitals.
             let key = self.key()?.to_ascii_lowercase();
             each(self, &key)?;
             if !self.another(b'}')? {
@@ -361,7 +363,7 @@ impl<V: Visitor> Walk<'_, V> {
         }
     }
 
-    /// The length of the value that begins here, which is then in the window as a whole.
+    /// The length of the value that starts here; the window then holds the whole value.
     fn value(&mut self) -> Result<usize, Fault> {
         let mut scan = Scan::default();
         loop {
@@ -386,7 +388,7 @@ impl<V: Visitor> Walk<'_, V> {
         }
     }
 
-    /// Goes past a value of any size.
+    /// Skips a value of any size.
     fn pass(&mut self) -> Result<(), Fault> {
         self.peek();
         let mut scan = Scan::default();
@@ -411,7 +413,7 @@ impl<V: Visitor> Walk<'_, V> {
     }
 }
 
-/// Stands between records.
+/// Whether the byte may stand between records.
 fn is_between(byte: u8) -> bool {
     byte == RECORD_SEPARATOR || byte.is_ascii_whitespace()
 }
@@ -420,7 +422,7 @@ fn contains(text: &[u8], word: &[u8]) -> bool {
     memchr::memmem::find(text, word).is_some()
 }
 
-/// Finds the end of a JSON value without reading what it means.
+/// Finds the end of a JSON value without interpreting it.
 #[derive(Default)]
 struct Scan {
     at: usize,
@@ -435,8 +437,8 @@ impl Scan {
         self.bare && self.depth == 0 && !self.in_string
     }
 
-    /// Goes on through `seen`, which begins where the value does; the value's length once its end
-    /// is there.
+    /// Continues through `seen`, which starts where the value does; returns the value's length once
+    /// its end is found.
     fn run(&mut self, seen: &[u8]) -> Option<usize> {
         while self.at < seen.len() {
             if self.in_string {

@@ -1,4 +1,4 @@
-//! One QUIC connection of a capture: keys as the handshake leads to them, and the books of both
+//! One QUIC connection of a capture: keys derived as the handshake proceeds, and the state of both
 //! senders.
 
 use super::detect::Detector;
@@ -11,13 +11,13 @@ use crate::step::Sink;
 use firstflight::{Nanos, Time};
 use std::collections::BTreeSet;
 
-/// What stands at the beginning of a handshake: enough for the random number and the cipher.
+/// Size of the start of a handshake that is kept: enough for the random number and the cipher.
 const HELLO: usize = 256;
-/// One end counts as near if the handshake says that it is this many times nearer than the other.
+/// An end is near if it is this many times nearer than the other, according to the handshake.
 const NEARER: u64 = 4;
 pub(super) const ORIGIN: &str = "capture of QUIC, opened with a key log";
 
-/// The first bytes of a stream of handshake data, whatever order they come in.
+/// The first bytes of a handshake stream, collected in any order.
 #[derive(Default)]
 struct Hello {
     bytes: Vec<Option<u8>>,
@@ -34,12 +34,12 @@ impl Hello {
         }
     }
 
-    /// Up to the first gap.
+    /// The bytes up to the first gap.
     fn whole(&self) -> Vec<u8> {
         self.bytes.iter().map_while(|byte| *byte).collect()
     }
 
-    /// The random number of a hello of the client.
+    /// The random number of a ClientHello.
     fn random(&self) -> Option<[u8; 32]> {
         let whole = self.whole();
         let mut cursor = Cursor(&whole);
@@ -48,7 +48,7 @@ impl Hello {
         cursor.take(32)?.try_into().ok()
     }
 
-    /// The cipher of a hello of the server.
+    /// The cipher of a ServerHello.
     fn cipher(&self) -> Option<Cipher> {
         let whole = self.whole();
         let mut cursor = Cursor(&whole);
@@ -61,23 +61,23 @@ impl Hello {
     }
 }
 
-/// Numbers that are kept to know a packet again: the places of a capture are no further apart.
+/// Packet numbers kept for recognizing copies; the places of a capture are no further apart.
 const MOST_NUMBERS: usize = 4096;
 
-/// One side, 0 for the client.
+/// One side; 0 is the client.
 pub(super) struct Side {
     hello: Hello,
     initial: Option<(Version, Keys)>,
     early: Option<Keys>,
     handshake: Option<Keys>,
     data: Option<Keys>,
-    /// The largest number opened, by space.
+    /// The largest packet number opened, by space.
     largest: [Option<u64>; 3],
-    /// The latest numbers opened, by space.
+    /// The latest packet numbers opened, by space.
     latest: [BTreeSet<u64>; 3],
     sender: Sender,
     detector: Detector,
-    /// Data bytes in packets that were opened.
+    /// Data bytes in opened packets.
     sent: u64,
 }
 
@@ -97,7 +97,7 @@ impl Side {
         }
     }
 
-    /// Books a number that was opened. False if it was before.
+    /// Records the number of an opened packet; false if it was already there.
     fn is_new(&mut self, space: Space, number: u64) -> bool {
         let largest = &mut self.largest[space as usize];
         *largest = (*largest).max(Some(number));
@@ -110,7 +110,7 @@ impl Side {
     }
 }
 
-/// Moments of the handshake that show where the capture was taken.
+/// Times in the handshake that show where the capture was taken.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pace {
     client: Option<Time>,
@@ -118,19 +118,20 @@ struct Pace {
     answer: Option<Time>,
 }
 
-/// What became of a packet.
+/// Result for a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     Opened,
     /// Its keys are not in the key log, or it is damaged.
     Sealed,
-    /// It was captured before, at another place: no number is used twice (RFC 9000 section 12.3).
+    /// It was already captured at another place: no packet number is used twice (RFC 9000 section
+    /// 12.3).
     Copy,
 }
 
 pub(super) struct Connection {
     sides: [Side; 2],
-    /// The ID that the first packet was sent to.
+    /// The destination ID of the first packet.
     first_id: Vec<u8>,
     version: Version,
     random: Option<[u8; 32]>,
@@ -139,7 +140,7 @@ pub(super) struct Connection {
     pub last: Time,
     pub opened: u64,
     pub sealed: u64,
-    /// Packets that were captured before.
+    /// Number of packets that had already been captured.
     pub copies: u64,
 }
 
@@ -164,7 +165,8 @@ impl Connection {
         }
     }
 
-    /// A packet with a long header that `from` sent. Returns the IDs that its sender gave itself.
+    /// Takes a packet with a long header from `from`. Returns the IDs that its sender issued for
+    /// itself.
     pub(super) fn long(
         &mut self,
         now: Time,
@@ -181,7 +183,7 @@ impl Connection {
             Kind::Handshake => Space::Handshake,
             Kind::Early => Space::Data,
             Kind::Retry => {
-                // Keys of what follows come from the ID that the server chose.
+                // The server's ID now determines the keys.
                 self.first_id = long.from.to_vec();
                 self.sides.iter_mut().for_each(|side| side.initial = None);
                 return (Fate::Opened, Vec::new());
@@ -208,7 +210,7 @@ impl Connection {
         self.book(now, from, space, opened, packet.len() as u64, sink)
     }
 
-    /// A packet with a short header, to an ID of `id` bytes.
+    /// Takes a packet with a short header; its destination ID has `id` bytes.
     pub(super) fn short(
         &mut self,
         now: Time,
@@ -226,7 +228,7 @@ impl Connection {
         self.book(now, from, Space::Data, opened, packet.len() as u64, sink)
     }
 
-    /// Whether this is a packet with a short header, and not the beginning of one.
+    /// Whether `packet` is a whole packet with a short header and not only the start of a packet.
     pub(super) fn opens(&mut self, from: usize, id: usize, packet: &[u8], keylog: &KeyLog) -> bool {
         self.derive(from, keylog);
         let side = &mut self.sides[from];
@@ -234,7 +236,8 @@ impl Connection {
         side.data.as_mut().is_some_and(|keys| keys.open(packet, 1 + id, largest).is_some())
     }
 
-    /// Initial packets of the client, of the server, and what the client sends then.
+    /// Notes the times of the first Initial packets of client and server, and of the client's
+    /// answer.
     fn keep_pace(&mut self, now: Time, from: usize) {
         match (from, self.pace) {
             (0, Pace { client: None, .. }) => self.pace.client = Some(now),
@@ -244,7 +247,7 @@ impl Connection {
         }
     }
 
-    /// The side that the capture was taken at, if the handshake shows it.
+    /// The side at which the capture was taken, if the handshake shows it.
     fn near(&self) -> Option<usize> {
         let far = self.pace.server?.since(self.pace.client?);
         let near = self.pace.answer?.since(self.pace.server?);
@@ -259,7 +262,7 @@ impl Connection {
     }
 
     fn derive_initial(&mut self, long: &Long<'_>) {
-        // Keys hang on the version of each packet: a server may answer with another one.
+        // Keys depend on the version of each packet: a server may answer with another version.
         let known = |side: &Side| side.initial.as_ref().is_some_and(|(of, _)| *of == long.version);
         if self.sides.iter().all(known) {
             return;
@@ -271,7 +274,7 @@ impl Connection {
         }
     }
 
-    /// Keys out of the key log, as far as the handshake has shown whose they are.
+    /// Takes keys from the key log as soon as the handshake identifies them.
     fn derive(&mut self, from: usize, keylog: &KeyLog) {
         self.random = self.random.or_else(|| self.sides[0].hello.random());
         self.cipher = self.cipher.or_else(|| self.sides[1].hello.cipher());
@@ -279,7 +282,8 @@ impl Connection {
         let (version, cipher) = (self.version, self.cipher);
         let keys = |label: Label| {
             let secret = keylog.secret(&random, label)?;
-            // Before the server has answered, the length says it but for one cipher.
+            // Before the server has answered, the length of the secret gives the cipher, except for
+            // ChaCha20.
             let cipher =
                 cipher.unwrap_or(if secret.len() == 48 { Cipher::Aes256 } else { Cipher::Aes128 });
             Keys::new(version, cipher, secret)
@@ -296,7 +300,7 @@ impl Connection {
         }
     }
 
-    /// Books what a packet holds. Returns the IDs that its sender gave itself.
+    /// Records the frames of a packet. Returns the IDs that its sender issued for itself.
     fn book(
         &mut self,
         now: Time,
@@ -353,11 +357,11 @@ impl Connection {
         (Fate::Opened, ids)
     }
 
-    /// The connection is over. Returns how many senders are told of, and data bytes of those that are
-    /// not.
+    /// Closes the connection. Returns the number of senders reported, and the data bytes of the
+    /// sender that is not.
     pub(super) fn close(mut self, sink: &mut impl Sink) -> (u64, u64) {
         let near = self.near();
-        // Where the handshake does not show it, the end that sent most is looked at.
+        // If the handshake does not show it, the end that sent more data is used.
         let told = near.unwrap_or(usize::from(self.sides[1].sent >= self.sides[0].sent));
         let left_out = self.sides[1 - told].sent;
         self.sides[1 - told].sender.abandon(sink);

@@ -1,22 +1,22 @@
-//! What a QUIC sender takes for lost (RFC 9002 section 6.1): a capture does not say, but it holds all
-//! that the rule looks at.
+//! Loss detection of a QUIC sender (RFC 9002 section 6.1). A capture does not record declared
+//! losses, but it has everything the rule needs.
 
 use firstflight::{Nanos, Time};
 use std::collections::BTreeMap;
 
-/// Packets behind the largest acknowledged one.
+/// Packet reordering threshold.
 const PACKETS: u64 = 3;
-/// Packets that are remembered.
+/// Maximum number of packets remembered.
 const MOST: usize = 1 << 18;
 
-/// A packet that is out.
+/// An outstanding packet.
 #[derive(Clone, Copy, Debug)]
 struct Out {
     at: Time,
     is_probe: bool,
 }
 
-/// The packets of one sender that are out.
+/// The outstanding packets of one sender.
 #[derive(Debug, Default)]
 pub(super) struct Detector {
     out: BTreeMap<u64, Out>,
@@ -33,7 +33,7 @@ impl Detector {
         }
     }
 
-    /// The packets that are lost by now, after an ACK: numbers, and whether each was a probe.
+    /// Processes an ACK; returns the packets that are now lost, and whether each was a probe.
     pub(super) fn on_ack(&mut self, now: Time, ranges: &[(u64, u64)]) -> Vec<(u64, bool)> {
         for &(low, high) in ranges {
             while let Some((&number, &out)) = self.out.range(low..=high).next_back() {
@@ -50,7 +50,7 @@ impl Detector {
         self.lost(now)
     }
 
-    /// The packets that are lost by now.
+    /// Returns the packets that are lost by `now`.
     pub(super) fn lost(&mut self, now: Time) -> Vec<(u64, bool)> {
         let (Some(largest), Some(srtt)) = (self.largest, self.srtt) else { return Vec::new() };
         let round = srtt.0.max(self.latest.0);
@@ -79,7 +79,7 @@ mod tests {
         (0..6).for_each(|number| detector.on_sent(ms(number), number, number == 1));
         assert_eq!(detector.on_ack(ms(40), &[(0, 0)]), []);
         assert_eq!(detector.on_ack(ms(41), &[(4, 4)]), [(1, true)]);
-        // 45 ms after they left.
+        // 45 ms after they were sent.
         assert_eq!(detector.lost(ms(46)), []);
         assert_eq!(detector.lost(ms(48)), [(2, false), (3, false)]);
         assert_eq!(detector.lost(ms(900)), [], "nothing was acknowledged behind the last one");

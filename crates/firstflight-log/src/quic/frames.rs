@@ -1,23 +1,24 @@
-//! Frames of an opened packet (RFC 9000 section 19), as far as books, keys and addresses need them.
+//! Frames of an opened packet (RFC 9000 section 19), as far as sender state, keys and addresses
+//! need them.
 
 use crate::qlog::Frames;
 
 /// The frames of a packet.
 #[derive(Debug, Default)]
 pub(super) struct Read<'a> {
-    /// As books of senders take them.
+    /// The values that the sender state needs.
     pub frames: Frames,
     /// Handshake data: offset and bytes.
     pub crypto: Vec<(u64, &'a [u8])>,
-    /// Connection IDs that the sender of the packet gave itself.
+    /// Connection IDs that the sender of the packet issued for itself.
     pub ids: Vec<&'a [u8]>,
-    /// Nothing in it but probing: it may be one for a larger size.
+    /// The packet has only probing frames, so it may probe for a larger size.
     pub probes_only: bool,
-    /// The connection is closed.
+    /// A frame closes the connection.
     pub closes: bool,
 }
 
-/// Bytes that are read from their beginning.
+/// Bytes, read from the start.
 pub(super) struct Cursor<'a>(pub &'a [u8]);
 
 impl<'a> Cursor<'a> {
@@ -31,7 +32,7 @@ impl<'a> Cursor<'a> {
         self.take(1).map(|byte| byte[0])
     }
 
-    /// RFC 9000 section 16.
+    /// Reads a variable-length integer (RFC 9000 section 16).
     pub(super) fn number(&mut self) -> Option<u64> {
         let first = self.byte()?;
         let more = self.take((1 << (first >> 6)) - 1)?;
@@ -51,17 +52,17 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Ranges of one ACK frame at most; more fit into no packet.
+/// Maximum number of ranges in an ACK frame; no packet has room for more.
 const MOST_RANGES: u64 = 4096;
 
-/// All frames up to the first that is not known.
+/// Reads all frames up to the first unknown one.
 pub(super) fn read(payload: &[u8]) -> Read<'_> {
     let mut read = Read { probes_only: true, ..Read::default() };
     read.frames.listed = true;
     let mut cursor = Cursor(payload);
     while !cursor.0.is_empty() {
         if frame(&mut cursor, &mut read).is_none() {
-            // What stands behind it is not known, but it is more than an ACK.
+            // The rest is unknown, but it is more than an ACK.
             read.frames.eliciting = true;
             read.probes_only = false;
             break;
@@ -137,7 +138,7 @@ fn frame<'a>(cursor: &mut Cursor<'a>, read: &mut Read<'a>) -> Option<()> {
         }
         0x1a | 0x1b => drop(cursor.take(8)?),
         0x30 => drop(cursor.take(cursor.0.len())?),
-        // ACK_FREQUENCY, and the address that the other end sees.
+        // ACK_FREQUENCY, and the observed address of the other end.
         0xaf => cursor.numbers(4)?,
         0x9f_81a6 => {
             cursor.number()?;

@@ -1,20 +1,20 @@
-//! Key logs: what `SSLKEYLOGFILE` makes TLS stacks write. A line has a label, the random number of the
-//! client, and a secret, both in hexadecimal digits.
+//! Key logs, as TLS stacks write them to `SSLKEYLOGFILE`. A line has a label, the client's random
+//! number, and a secret, the last two in hexadecimal.
 
 use std::collections::HashMap;
 use std::fmt;
 
-/// Lines that are kept; a server that logs for days has more than one capture can hold.
+/// Maximum number of lines kept; a server that logs for days writes more than one capture needs.
 const MOST: usize = 1 << 20;
 
-/// Which secret.
+/// Kind of secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Label {
-    /// Of the client's first data.
+    /// Client early traffic.
     Early,
-    /// Of the handshake, by side: the client's first.
+    /// Handshake traffic, by side; 0 is the client.
     Handshake(usize),
-    /// Of data.
+    /// Application traffic, by side.
     Data(usize),
 }
 
@@ -44,17 +44,17 @@ pub struct KeyLog {
 }
 
 impl fmt::Debug for KeyLog {
-    /// How many there are: nobody shall read them here.
+    /// Prints only the number of secrets, never a secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} secrets", self.secrets.len())
     }
 }
 
 impl KeyLog {
-    /// Reads a key log. Lines that are none, and secrets of other versions of TLS, are passed over.
+    /// Parses a key log. Malformed lines, and secrets of other TLS versions, are skipped.
     ///
     /// # Errors
-    /// If it holds no secret that QUIC uses. The sentence quotes nothing of it.
+    /// If it has no secret that QUIC uses. The message quotes nothing from the log.
     pub fn parse(text: &str) -> Result<KeyLog, String> {
         let mut secrets = HashMap::new();
         for line in text.lines().take(MOST) {

@@ -1,16 +1,16 @@
-//! Keys of QUIC packets (RFC 9001 section 5, RFC 9369): from a secret to an opened packet. Secrets are
-//! never shown: no type here prints one.
+//! Keys of QUIC packets (RFC 9001 section 5, RFC 9369): from a secret to a decrypted packet. No
+//! type here prints a secret.
 
 use ring::aead::quic::{self, HeaderProtectionKey};
 use ring::aead::{self, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::hkdf::{self, HKDF_SHA256, HKDF_SHA384, KeyType, Prk, Salt};
 
-/// Bytes of an authentication tag.
+/// Authentication tag, bytes.
 const TAG: usize = 16;
-/// Header protection takes this many bytes (RFC 9001 section 5.4.2).
+/// Sample for header protection (RFC 9001 section 5.4.2), bytes.
 const SAMPLE: usize = 16;
 
-/// A version, as far as keys and packet types differ.
+/// QUIC version, as far as keys and packet types differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Version {
     One,
@@ -51,7 +51,7 @@ impl Version {
     }
 }
 
-/// How packets are encrypted.
+/// Packet protection algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cipher {
     Aes128,
@@ -60,7 +60,7 @@ pub(super) enum Cipher {
 }
 
 impl Cipher {
-    /// By the number of a cipher suite of TLS 1.3.
+    /// The cipher for the number of a TLS 1.3 cipher suite.
     pub(super) fn of(suite: u16) -> Option<Cipher> {
         match suite {
             0x1301 => Some(Cipher::Aes128),
@@ -91,7 +91,7 @@ impl Cipher {
     }
 }
 
-/// Bytes asked of HKDF.
+/// Number of bytes requested from HKDF.
 #[derive(Clone, Copy)]
 struct Bytes(usize);
 
@@ -112,7 +112,7 @@ fn expand(hash: hkdf::Algorithm, secret: &[u8], label: &str, length: usize) -> O
     Some(out)
 }
 
-/// The secrets of Initial packets, client's first (RFC 9001 section 5.2).
+/// Keys of Initial packets; the client's come first (RFC 9001 section 5.2).
 pub(super) fn initial(version: Version, id: &[u8]) -> Option<[Keys; 2]> {
     let secret = Salt::new(HKDF_SHA256, version.salt()).extract(id);
     let side = |label: &str| {
@@ -127,7 +127,7 @@ pub(super) fn initial(version: Version, id: &[u8]) -> Option<[Keys; 2]> {
     Some([side("client in")?, side("server in")?])
 }
 
-/// The keys of one direction and one kind of packets, with those that key updates lead to.
+/// The keys of one direction and one kind of packets, with their key updates.
 pub(super) struct Keys {
     version: Version,
     cipher: Cipher,
@@ -173,7 +173,7 @@ pub(super) struct Opened {
 }
 
 impl Keys {
-    /// Of a secret; `None` if it has not the length that the cipher wants.
+    /// Creates keys from a secret; `None` if its length does not fit the cipher.
     pub(super) fn new(version: Version, cipher: Cipher, secret: &[u8]) -> Option<Keys> {
         if secret.len() != if cipher == Cipher::Aes256 { 48 } else { 32 } {
             return None;
@@ -192,8 +192,8 @@ impl Keys {
         })
     }
 
-    /// Opens a packet whose number begins at `at`; `largest` is the largest number so far of its
-    /// space and direction.
+    /// Opens a packet whose packet number starts at `at`; `largest` is the largest packet number so
+    /// far in its space and direction.
     pub(super) fn open(
         &mut self,
         packet: &[u8],
@@ -222,7 +222,7 @@ impl Keys {
         {
             return Some(Opened { number, payload });
         }
-        // RFC 9001 section 6.1: the next secret; keys of headers stay.
+        // RFC 9001 section 6.1: derive the next secret; header protection keys do not change.
         let [.., update] = self.version.labels();
         let secret = expand(self.cipher.hash(), &self.secret, update, self.secret.len())?;
         let next = Phase::new(self.version, self.cipher, &secret)?;
@@ -233,7 +233,7 @@ impl Keys {
     }
 }
 
-/// RFC 9000 appendix A.3: the number near the expected one that ends in these bits.
+/// RFC 9000 appendix A.3: the packet number closest to the expected one that ends in these bits.
 fn number(short: u64, bits: u32, largest: Option<u64>) -> u64 {
     let expected = largest.map_or(0, |largest| largest + 1);
     let (window, half) = (1 << bits, 1 << (bits - 1));
@@ -387,7 +387,7 @@ mod tests {
             at = expand(HKDF_SHA256, &at, "quic ku", 32).expect("32 bytes");
         }
         let mut largest = None;
-        // The second packet of the first phase comes late.
+        // The second packet of the first key phase arrives late.
         for number in [0, 2, 1, 3, 4, 5] {
             let opened = keys.open(&sealed[number as usize], 1, largest);
             assert_eq!(opened, Some(Opened { number, payload: vec![1; 32] }));

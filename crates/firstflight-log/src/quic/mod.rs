@@ -1,9 +1,9 @@
-//! QUIC in captures, opened with a key log. Packets of both directions are needed: numbers of what was
-//! sent, ACKs in what came back.
+//! QUIC in captures, decrypted with a key log. Packets of both directions are needed: the sent
+//! packet numbers from one, the ACKs from the other.
 //!
-//! A packet belongs to the connection that its destination ID belongs to: IDs come from long headers and
-//! NEW_CONNECTION_ID frames. A sender that leaves it to the kernel or the network card to cut up what
-//! it sends is captured before that happens; its packets are told apart by the ID in front of each.
+//! A packet belongs to the connection that owns its destination ID; IDs come from long headers and
+//! NEW_CONNECTION_ID frames. If the kernel or the network card splits what a sender sends, the
+//! capture shows it unsplit; the packets are then separated by the ID at the start of each.
 
 mod connection;
 mod detect;
@@ -27,22 +27,22 @@ use std::collections::{BTreeSet, HashMap};
 use std::io::Read;
 use std::net::{IpAddr, SocketAddr};
 
-/// Connections that are followed at the same time; beyond, the one that has been silent longest is
-/// taken to be over.
+/// Maximum number of connections followed at the same time; above it, the one that has been silent
+/// longest counts as finished.
 const MOST_CONNECTIONS: usize = 4096;
-/// IDs shorter than this are told apart by the addresses, too.
+/// For shorter IDs, the addresses are used as well.
 const LEAST_ID: usize = 4;
-/// The largest block of a capture.
+/// Largest block of a capture, bytes.
 const LARGEST: usize = 1 << 24;
 const FIRST: usize = 1 << 18;
-/// A full packet on a path without jumbo frames: where the size of cut pieces is not known, it is
-/// looked for up to here.
+/// Largest packet on a path without jumbo frames. Only larger datagrams, and those larger than a
+/// known packet size, are checked for several packets.
 const LONGEST_PIECE: usize = 1500;
 
 /// Reads the QUIC connections of a capture.
 ///
 /// # Errors
-/// If there is none that the key log opens, or the file stops being a capture before.
+/// If the key log opens no connection, or the file stops being a capture before one is opened.
 pub fn read(
     file: &str,
     bytes: Box<dyn Read>,
@@ -86,7 +86,7 @@ pub fn read(
     Ok(extent)
 }
 
-/// A datagram: when, between whom, and what of it was captured.
+/// A datagram: time, endpoints and captured payload.
 struct Datagram<'a> {
     now: Time,
     from: SocketAddr,
@@ -95,7 +95,7 @@ struct Datagram<'a> {
     is_cut: bool,
 }
 
-/// Who a destination ID belongs to: which connection, and which of its sides.
+/// Owner of a destination ID: the connection and its side.
 type Owner = (usize, usize);
 
 struct Capture<'a> {
@@ -104,17 +104,17 @@ struct Capture<'a> {
     connections: HashMap<usize, Connection>,
     made: usize,
     ids: HashMap<Vec<u8>, Owner>,
-    /// Addresses of both ends, client's first, for short IDs.
+    /// Addresses of both ends, the client's first, for short IDs.
     pairs: HashMap<(SocketAddr, SocketAddr), usize>,
     lengths: BTreeSet<usize>,
-    /// Sizes of pieces that were found in what was sent at once.
+    /// Packet sizes found in datagrams that were captured unsplit.
     pieces: BTreeSet<usize>,
     bytes: u64,
     packets: u64,
     tcp: u64,
     datagrams: u64,
     cut: u64,
-    /// Packets of connections whose beginning was not captured.
+    /// Number of packets of connections whose start was not captured.
     strange: u64,
     versions: u64,
     opened: u64,
@@ -225,7 +225,7 @@ impl<'k> Capture<'k> {
                 }
                 Err(PcapError::Eof) => return Ok(()),
                 Err(PcapError::Incomplete(_)) => {
-                    // A block that is larger than what is held.
+                    // A block larger than the buffer.
                     let held = reader.data().len();
                     if reader.reader_exhausted() {
                         return Err("the file ends inside a packet");
@@ -276,7 +276,8 @@ impl<'k> Capture<'k> {
 
     fn datagram(&mut self, datagram: &Datagram<'_>, sink: &mut impl Sink) {
         let mut rest = datagram.payload;
-        // Padding behind packets is zeros. The second bit says nothing: senders may clear it (RFC 9287).
+        // Padding after packets is zeros. The fixed bit is ignored: senders may clear it (RFC
+        // 9287).
         while rest.iter().any(|byte| *byte != 0) {
             let taken = if rest[0] & 0x80 != 0 {
                 self.long(datagram, rest, sink)
@@ -288,7 +289,7 @@ impl<'k> Capture<'k> {
         }
     }
 
-    /// A packet with a long header. Returns its length.
+    /// Processes a packet with a long header. Returns its length.
     fn long(
         &mut self,
         datagram: &Datagram<'_>,
@@ -322,7 +323,7 @@ impl<'k> Capture<'k> {
         Some(long.length)
     }
 
-    /// A packet with a short header. Returns its length.
+    /// Processes a packet with a short header. Returns its length.
     fn short(
         &mut self,
         datagram: &Datagram<'_>,
@@ -352,8 +353,8 @@ impl<'k> Capture<'k> {
         Some(size)
     }
 
-    /// How long the first packet is of what was sent at once: all there is, or a piece of which
-    /// several follow, each with the same ID in front.
+    /// The length of the first packet in a datagram that may have been captured unsplit: all of it,
+    /// or one of several packets that start with the same ID.
     fn piece(&mut self, (number, to): Owner, length: usize, bytes: &[u8]) -> usize {
         let all = bytes.len();
         if all <= LONGEST_PIECE && self.pieces.iter().all(|size| all <= *size) {
@@ -382,7 +383,7 @@ impl<'k> Capture<'k> {
         if id.len() < LEAST_ID { self.pair(datagram) } else { self.ids.get(id).copied() }
     }
 
-    /// By the addresses.
+    /// The owner by addresses.
     fn pair(&self, datagram: &Datagram<'_>) -> Option<Owner> {
         let &Datagram { from, to, .. } = datagram;
         let server = self.pairs.get(&(from, to)).map(|number| (*number, 1));
@@ -396,7 +397,7 @@ impl<'k> Capture<'k> {
         }
     }
 
-    /// A connection begins: the client's first packet.
+    /// Starts a connection with the client's first packet.
     fn begin(&mut self, datagram: &Datagram<'_>, long: &Long<'_>, sink: &mut impl Sink) -> usize {
         if self.connections.len() >= MOST_CONNECTIONS
             && let Some(stale) = self
@@ -439,7 +440,7 @@ impl<'k> Capture<'k> {
     }
 }
 
-/// The packet in a frame: link types without tunnels.
+/// The packet in a frame of a link type without tunnels.
 fn slice(link: i32, data: &[u8]) -> Option<LaxSlicedPacket<'_>> {
     let cooked = |kind: usize, header: usize| {
         let protocol = u16::from_be_bytes([*data.get(kind)?, *data.get(kind + 1)?]);

@@ -1,10 +1,10 @@
-//! Headers of QUIC packets (RFC 9000 section 17, RFC 9369 section 3.2), as far as they are not
-//! protected.
+//! Headers of QUIC packets (RFC 9000 section 17, RFC 9369 section 3.2), as far as they are
+//! unprotected.
 
 use super::frames::Cursor;
 use super::keys::Version;
 
-/// Connection IDs are no longer than this.
+/// Maximum length of a connection ID, bytes.
 pub(super) const LONGEST_ID: usize = 20;
 
 /// Kinds of packets with a long header.
@@ -16,24 +16,24 @@ pub(super) enum Kind {
     Retry,
 }
 
-/// A packet with a long header, at the beginning of what is left of a datagram.
+/// A packet with a long header, at the start of the rest of a datagram.
 #[derive(Debug)]
 pub(super) struct Long<'a> {
     pub version: Version,
     pub kind: Kind,
     pub to: &'a [u8],
     pub from: &'a [u8],
-    /// Where its number begins, and its length as a whole.
+    /// Offset of the packet number, and length of the whole packet.
     pub number_at: usize,
     pub length: usize,
 }
 
-/// Why there is no such packet.
+/// Reason why there is no such packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum No {
-    /// It is no QUIC, or is cut off.
+    /// Not QUIC, or cut off.
     Quic,
-    /// Of a version whose keys are not known.
+    /// A version with unknown keys.
     Version,
 }
 
@@ -55,7 +55,7 @@ impl<'a> Long<'a> {
         }
         let version = Version::of(version).ok_or(No::Version)?;
         let bits = (first >> 4) & 3;
-        // Version 2 counts from one on.
+        // Version 2 counts from 1.
         let bits = if version == Version::Two { bits.wrapping_sub(1) & 3 } else { bits };
         let kind = [Kind::Initial, Kind::Early, Kind::Handshake, Kind::Retry][usize::from(bits)];
         let left = |cursor: &Cursor<'_>| bytes.len() - cursor.0.len();

@@ -7,10 +7,10 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, BufRead, Write};
 
-/// Version of the table: its columns and their meanings.
+/// Version of the table's columns and their meanings.
 pub const SCHEMA: &str = "2";
 
-/// The names of the signals of all traces, each once.
+/// Names of the signals of all traces, without duplicates.
 pub(crate) fn signals<'a>(traces: impl IntoIterator<Item = &'a Log>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for trace in traces {
@@ -23,7 +23,7 @@ pub(crate) fn signals<'a>(traces: impl IntoIterator<Item = &'a Log>) -> Vec<Stri
     names
 }
 
-/// Where each column stands.
+/// Position of each column.
 pub(crate) fn places() -> HashMap<&'static str, usize> {
     COLUMNS.iter().enumerate().map(|(place, column)| (column.name, place)).collect()
 }
@@ -43,7 +43,7 @@ fn write_cell(out: &mut dyn Write, cell: &Cell<'_>) -> io::Result<()> {
 /// Writes traces one after the other, the first as connection 0.
 ///
 /// # Errors
-/// Those of the writer.
+/// The errors of the writer.
 pub fn write(traces: &[&Log], out: &mut dyn Write) -> io::Result<()> {
     let names = signals(traces.iter().copied());
     let head: Vec<&str> = COLUMNS.iter().map(|column| column.name).collect();
@@ -58,7 +58,7 @@ pub fn write(traces: &[&Log], out: &mut dyn Write) -> io::Result<()> {
 /// Writes one more trace to a table with these signals.
 ///
 /// # Errors
-/// Those of the writer.
+/// The errors of the writer.
 pub fn append(
     trace: &Log,
     connection: u32,
@@ -115,7 +115,7 @@ pub(crate) fn owned(cell: Cell<'_>) -> Cell<'static> {
     }
 }
 
-/// The cells of one line (RFC 4180 without line breaks in cells: no name of ours has one).
+/// Splits a line into cells (RFC 4180, without line breaks in cells: our names have none).
 fn split(line: &str) -> Vec<String> {
     let (mut cells, mut cell, mut quoted) = (Vec::new(), String::new(), false);
     let mut rest = line.chars().peekable();
@@ -134,10 +134,10 @@ fn split(line: &str) -> Vec<String> {
     cells
 }
 
-/// Reads what [`write()`] wrote. The receiver's end is not in a table.
+/// Reads the output of [`write()`]. A table does not include the receiver's end.
 ///
 /// # Errors
-/// One line with the number of the line that cannot be read.
+/// A message with the number of the line that cannot be read.
 pub fn read(text: &mut dyn BufRead) -> Result<Vec<Log>, Error> {
     let mut lines = text.lines().zip(1_u64..);
     let head = lines.next().ok_or_else(|| Error::new("line 1: a header is missing"))?;

@@ -1,4 +1,5 @@
-//! Exits alone: what a kernel's controllers report of connections of which nothing else is known.
+//! Exits without further events: reports of a kernel's controllers about connections that are
+//! otherwise unknown.
 
 use super::{Entry, Log, Source, Start, State, What};
 use firstflight::{Exit, ExitReason, Nanos, Phase, Time};
@@ -6,36 +7,36 @@ use firstflight::{Exit, ExitReason, Nanos, Phase, Time};
 /// One report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// When it came, since the tracing began.
+    /// Time since tracing began.
     pub at: Time,
-    /// The arm.
+    /// Name of the arm.
     pub arm: String,
-    /// Port of the sender, address and port of the receiver.
+    /// Port of the sender; address and port of the receiver.
     pub endpoints: String,
-    /// Why; `None` takes the exit before it back.
+    /// Reason for the exit; `None` withdraws the previous exit.
     pub reason: Option<ExitReason>,
-    /// Since the first data was sent.
+    /// Time since the first data was sent.
     pub since_first_send: Nanos,
-    /// Round trips completed.
+    /// Number of round trips completed.
     pub rounds: u32,
     /// Segment size, bytes.
     pub mss: u64,
-    /// Windows when the end was detected and right after, bytes.
+    /// Congestion window at detection, bytes.
     pub detect_cwnd: u64,
-    /// See `detect_cwnd`.
+    /// Congestion window right after the exit, bytes.
     pub cwnd: u64,
-    /// Threshold right after, bytes; `None` while never set.
+    /// Slow start threshold right after the exit, bytes; `None` if it was never set.
     pub ssthresh: Option<u64>,
     /// Bytes in flight.
     pub inflight: u64,
-    /// The number that decided, in the algorithm's own unit.
+    /// The value that decided, in the algorithm's own unit.
     pub estimate: Option<u64>,
     /// Bytes acknowledged by then.
     pub acked: u64,
 }
 
 impl Report {
-    /// The log of its connection: that it began, and that startup ended (or did not, after all).
+    /// The log of its connection: the start, and the exit or its withdrawal.
     pub fn into_trace(self) -> Log {
         let began = Time(self.at.0.saturating_sub(self.since_first_send.0));
         let start = Start {

@@ -1,6 +1,6 @@
-//! The columns of a log, and the way from a record to its fields and back: one set of tables for all
-//! formats. What a controller is told and how startup ended is the core's
-//! ([`EVENT`], [`EXIT`]); what a log has beside it stands here.
+//! The columns of a log, and the conversion between records and fields: one set of tables for all
+//! formats. The tables of controller inputs and startup exits are the core's ([`EVENT`], [`EXIT`]);
+//! all others are here.
 
 use super::{Entry, Log, Packet, Ranges, Start, State, What};
 use firstflight::event::Transport;
@@ -20,7 +20,7 @@ pub struct Column {
     pub name: &'static str,
     /// Type of the value.
     pub kind: Kind,
-    /// Its unit; empty for a count, a position, a name.
+    /// Unit; empty for a count, a position or a name.
     pub unit: &'static str,
     /// Meaning.
     pub doc: &'static str,
@@ -29,13 +29,13 @@ pub struct Column {
 /// A value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell<'a> {
-    /// A text.
+    /// Text.
     Name(Cow<'a, str>),
-    /// A number without sign.
+    /// Unsigned integer.
     Whole(u64),
-    /// A number.
+    /// Real number.
     Real(f64),
-    /// Yes or no.
+    /// Boolean.
     Flag(bool),
 }
 
@@ -51,7 +51,7 @@ impl<'a> From<Value<'a>> for Cell<'a> {
     }
 }
 
-/// What texts are in a log: nothing where they are empty. The methods are those of [`Datum`].
+/// Texts as values; an empty text is absent. The methods are those of [`Datum`].
 trait Text {
     fn value(&self) -> Option<Value<'_>>;
     fn put(&mut self, text: Option<&str>, needed: bool) -> Result<(), Wrong>;
@@ -71,7 +71,7 @@ const fn column(name: &'static str, kind: Kind, unit: &'static str, doc: &'stati
     Column { name, kind, unit, doc }
 }
 
-/// Where and when, of every event.
+/// Time and name, common to all events.
 const FIRST: [Column; 2] = [
     column("time_ms", Kind::Real, "ms", "since the trial began"),
     column("event", Kind::Name, "", "what happened"),
@@ -86,7 +86,7 @@ const PACKETS: [Column; 2] = [
 ];
 
 fields! {
-    /// The sender right after an event.
+    /// The sender's window right after an event.
     WINDOW: State {
         "cwnd" Whole "bytes" "congestion window": at in [State { cwnd: at, .. }];
         "ssthresh" Whole "bytes" "slow-start threshold": at in [State { ssthresh: at, .. }];
@@ -94,7 +94,7 @@ fields! {
     }
 }
 
-/// Milliseconds of a time that may be unknown, and back.
+/// A field in milliseconds or Mbit/s, optional, with conversions in both directions.
 macro_rules! real {
     ($name:literal, $unit:literal, $doc:literal, $field:ident, $to:expr, $from:expr) => {
         Field::new(
@@ -117,7 +117,7 @@ fn nanos(ms: f64) -> Nanos {
     Nanos((ms * 1e6).round() as u64)
 }
 
-/// The same, in units of people.
+/// The sender's pacing and RTT right after an event, in readable units.
 static PACE: &[Field<State>] = &[
     real!(
         "pacing_mbps",
@@ -132,7 +132,7 @@ static PACE: &[Field<State>] = &[
 ];
 
 fields! {
-    /// The same, and what is known of the path.
+    /// The sender's delivery state right after an event, and the state of the path.
     DELIVERY: State {
         "delivered_bytes" Whole "bytes" "delivered in order at the receiver": at in [State { delivered: at, .. }];
         "lost_bytes" Whole "bytes" "newly declared lost": at in [State { lost: at, .. }];
@@ -142,7 +142,7 @@ fields! {
 }
 
 fields! {
-    /// How a connection begins.
+    /// The start of a connection.
     START: Start {
         "arm" Name "" "the arm as it was asked for": at in [Start { arm: at, .. }];
         "arm_full" Name "" "the arm in full": at in [Start { arm_full: at, .. }];
@@ -174,7 +174,7 @@ fields! {
 }
 
 fields! {
-    /// A packet that left.
+    /// A packet that was sent.
     PACKET: Packet {
         "packet_number" Whole "" "packet number (QUIC) or ordinal of the transmission (TCP)": at in [Packet { number: at, .. }];
         "packet_bytes" Whole "bytes" "its IP bytes": at in [Packet { bytes: at, .. }];
@@ -186,7 +186,7 @@ fields! {
 }
 
 /// The columns of the table, signals excepted: the fields of all tables in order, each name once.
-/// New ones go to the end of their table and raise [`super::csv::SCHEMA`].
+/// New columns go to the end of their table and raise [`super::csv::SCHEMA`].
 pub static COLUMNS: LazyLock<Vec<Column>> = LazyLock::new(|| {
     fn of<R>(table: &'static [Field<R>]) -> impl Iterator<Item = Column> {
         table.iter().map(|field| column(field.name, field.kind, field.unit, field.doc))
@@ -227,8 +227,8 @@ fn in_words(ranges: &Ranges) -> String {
 }
 
 impl Entry {
-    /// Visits the fields of the event itself, without those common to all; what does not apply is
-    /// left out.
+    /// Visits the event's own fields, without the fields common to all events; fields that do not
+    /// apply are left out.
     pub fn fields(&self, put: &mut Put<'_>) {
         match &self.what {
             What::Start(start) => visit(START, start, put),
@@ -269,11 +269,11 @@ pub(crate) fn since_ms(now: Time, start: Time) -> f64 {
     if now >= start { (now.0 - start.0) as f64 / 1e6 } else { -((start.0 - now.0) as f64 / 1e6) }
 }
 
-/// Looks a field up by name; what is missing or empty is `None`.
+/// Looks up a field by name; `None` if it is missing or empty.
 pub struct Row<'a>(pub &'a dyn Fn(&str) -> Option<Cow<'a, str>>);
 
 impl Row<'_> {
-    /// Takes every field of a table that the record has.
+    /// Takes every field of the table from the row.
     fn take<R>(&self, table: &'static [Field<R>], record: &mut R) -> Result<(), String> {
         for field in table {
             let text = (self.0)(field.name);
@@ -305,7 +305,7 @@ impl Row<'_> {
             .collect()
     }
 
-    /// What a log leaves out of a configuration is that of the transport.
+    /// Fields that a log leaves out of a configuration get the transport's defaults.
     fn start(&self, now: Time) -> Result<Start, String> {
         let mut start = Start { start: now, ..Start::default() };
         if let Some(mss) = (self.0)("mss") {
@@ -368,11 +368,11 @@ impl Row<'_> {
         Ok(Some(state))
     }
 
-    /// The event of this name with these fields; the common ones are taken where they are there.
-    /// `None` for one that a later version added.
+    /// Parses the event of this name from these fields, including any common ones. `None` for an
+    /// event that a later version added.
     ///
     /// # Errors
-    /// What is missing or makes no sense, in a few words.
+    /// A short description of what is missing or invalid.
     pub fn entry(&self, event: &str, trace: &Log) -> Result<Option<Entry>, String> {
         let mut now = Time(0);
         now.put((self.0)("now_ns").as_deref(), true)

@@ -1,4 +1,5 @@
-//! The log of one connection: the sender's end, an entry for each event, and what the receiver saw.
+//! The log of one connection: an entry for each event at the sender, and the packets seen by the
+//! receiver.
 
 use firstflight::named::Named;
 use firstflight::state::{Packet, State};
@@ -7,17 +8,17 @@ use firstflight::{Config, Event, Exit, Nanos, Time};
 /// Origin of the records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Source {
-    /// A controller of ours was told exactly this.
+    /// The exact inputs of one of our controllers.
     #[default]
     Controller,
-    /// Worked out from packets that were seen on the wire.
+    /// Reconstructed from packets that were seen on the wire.
     Wire,
     /// Reported by a controller of the running kernel.
     Kernel,
 }
 
 impl Source {
-    /// The name in traces.
+    /// Name in traces.
     pub const fn name(self) -> &'static str {
         match self {
             Source::Controller => "controller",
@@ -41,18 +42,18 @@ impl Named for Source {
     }
 }
 
-/// A connection begins: what it is, and what its controller is built from.
+/// The start of a connection: its properties and the inputs from which its controller is built.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Start {
-    /// Name the arm was asked for by.
+    /// Name of the arm as requested.
     pub arm: String,
-    /// The arm in full; parses to the same arm.
+    /// Full text of the arm; parses to the same arm.
     pub arm_full: String,
     /// The path's canonical text.
     pub path: String,
-    /// Its short name, or nothing.
+    /// The path's short name; empty if it has none.
     pub path_name: String,
-    /// Where it ran.
+    /// Testbed of the trial.
     pub testbed: String,
     /// Stacks of sender and receiver.
     pub stack: String,
@@ -62,7 +63,7 @@ pub struct Start {
     pub detection: String,
     /// Seed of the path's draws.
     pub seed: u64,
-    /// Which repeat of the comparison, from 0.
+    /// Repeat of the comparison, counted from 0.
     pub round: u32,
     /// Object size.
     pub object_bytes: u64,
@@ -74,47 +75,47 @@ pub struct Start {
     pub rtt: Nanos,
     /// Queue capacity; `None` without a limit.
     pub queue_bytes: Option<u64>,
-    /// First packet or sequence number.
+    /// First packet number or sequence number.
     pub nxt: u64,
-    /// Configuration of the controller, if it is one of ours.
+    /// Configuration of the controller, if it is ours.
     pub config: Option<Config>,
-    /// Best exit window, for an oracle that was not told one.
+    /// Best exit window, for an oracle without an explicit one, bytes.
     pub oracle_exit_bytes: u64,
     /// Origin of the records.
     pub source: Source,
-    /// Port of the sender, address and port of the receiver, where that is a connection of the
-    /// world.
+    /// Port of the sender; address and port of the receiver. Empty if the connection is not a real
+    /// one.
     pub endpoints: String,
 }
 
 /// Ranges of packet numbers, both ends included.
 pub type Ranges = Vec<(u64, u64)>;
 
-/// Kind of a record.
+/// Content of an entry.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "nearly every entry of a log is the large one")]
 pub enum What {
-    /// A connection begins, or its controller started afresh.
+    /// A connection starts, or its controller was created anew.
     Start(Box<Start>),
-    /// The controller was told something.
+    /// An input of the controller.
     Event {
-        /// What.
+        /// The input.
         event: Event,
-        /// What left.
+        /// The packet that was sent.
         packet: Option<Packet>,
-        /// What was newly acknowledged.
+        /// Packets newly acknowledged.
         acked: Ranges,
-        /// What was newly declared lost.
+        /// Packets newly declared lost.
         lost: Ranges,
     },
     /// Startup ended.
     Exit(Exit),
-    /// A false alarm took the end back.
+    /// A false alarm withdrew the exit.
     ExitWithdrawn,
 }
 
 impl What {
-    /// The name of the event.
+    /// Name of the event.
     pub fn name(&self) -> &'static str {
         match self {
             What::Start(_) => "start",
@@ -128,13 +129,14 @@ impl What {
 /// One event.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// When, on the controller's clock.
+    /// Time on the controller's clock.
     pub now: Time,
-    /// What.
+    /// Content of the event.
     pub what: What,
-    /// The sender right after it; nothing is known of a controller that has just been built.
+    /// State of the sender right after the event; `None` for a controller that was just created.
     pub state: Option<State>,
-    /// Inner signals, in the order of [`Log::names`]; `None` for one that does not exist (yet).
+    /// Internal signals, in the order of [`Log::names`]; `None` for a signal that does not exist
+    /// (yet).
     pub signals: Vec<Option<u64>>,
 }
 
@@ -143,18 +145,18 @@ pub struct Entry {
 pub enum Received {
     /// A data packet arrived.
     Data {
-        /// As the sender numbers it.
+        /// Packet number given by the sender.
         number: u64,
-        /// Its IP bytes.
+        /// Size of its IP packet, bytes.
         bytes: u64,
-        /// Place of its first byte in the stream and how many there are, where that is known.
+        /// Offset of its first byte in the stream and number of bytes, if known.
         stream: Option<(u64, u64)>,
     },
-    /// An ACK of everything that had arrived left.
+    /// The receiver sent an ACK of everything that had arrived.
     Acknowledged {
-        /// Its IP bytes.
+        /// Size of its IP packet, bytes.
         bytes: u64,
-        /// What it acknowledges for the first time, where that is known.
+        /// Packets that it acknowledges for the first time, if known.
         packets: Ranges,
     },
 }
@@ -162,11 +164,11 @@ pub enum Received {
 /// The log of one connection.
 #[derive(Clone, Debug, Default)]
 pub struct Log {
-    /// Names of the inner signals.
+    /// Names of the internal signals.
     pub names: Vec<String>,
-    /// The sender's end. The first entry is a start.
+    /// Events at the sender. The first entry is a start.
     pub entries: Vec<Entry>,
-    /// The receiver's end, on the sender's clock.
+    /// Events at the receiver, on the sender's clock.
     pub receiver: Vec<(Time, Received)>,
 }
 
@@ -179,7 +181,7 @@ impl Log {
     }
 }
 
-/// Sorted numbers as ranges.
+/// Sorts numbers and combines them into ranges.
 pub fn ranges(numbers: &[u64]) -> Ranges {
     let mut sorted = numbers.to_vec();
     sorted.sort_unstable();

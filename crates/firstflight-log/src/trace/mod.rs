@@ -1,8 +1,8 @@
-//! The event log of one connection: everything its controller was told and what it answered. The
-//! format that users see: `docs/traces.md`.
+//! The event log of one connection: all inputs and outputs of its controller. `docs/traces.md`
+//! describes the formats for users.
 //!
-//! A log is complete: [`replay()`] builds the controller anew, tells it the same things and must
-//! find it at the same exit. Writers: [`csv`], `parquet` (a feature) and [`qlog`].
+//! A log is complete: [`replay()`] rebuilds the controller, repeats its inputs and must get the
+//! same exit. Writers: [`csv`], `parquet` (a feature) and [`qlog`].
 
 pub mod csv;
 pub mod exits;

@@ -1,7 +1,7 @@
 //! The log as a Parquet file: the columns of the table, all nullable, compressed with zstd.
 //!
-//! Rows are turned into columns one group at a time, so that beside the logs themselves one group
-//! is in memory.
+//! Rows are converted to columns one group at a time, so apart from the logs only one group is in
+//! memory.
 
 use super::csv::{SCHEMA, owned, places, signals};
 use super::fields::{COLUMNS, Cell, Kind, SIGNAL};
@@ -21,7 +21,7 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::sync::Arc;
 
-/// Rows in a group.
+/// Number of rows in a group.
 const GROUP: usize = 65_536;
 
 fn bad(error: &ParquetError) -> Error {
@@ -31,7 +31,7 @@ fn bad(error: &ParquetError) -> Error {
 /// Writes traces one after the other, the first as connection 0.
 ///
 /// # Errors
-/// Those of the writer.
+/// The errors of the writer.
 pub fn write<W: Write + Send>(traces: &[&Log], out: W) -> Result<W, Error> {
     try_write(traces, out).map_err(|error| bad(&error))
 }
@@ -186,10 +186,10 @@ fn write_group<W: Write + Send>(
     Ok(())
 }
 
-/// Reads what [`write()`] wrote. The receiver's end is not in a table.
+/// Reads the output of [`write()`]. A table does not include the receiver's end.
 ///
 /// # Errors
-/// One line: of the file, or with the number of the row that makes no sense.
+/// A message about the file, or with the number of the invalid row.
 pub fn read(file: std::fs::File) -> Result<Vec<Log>, Error> {
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::Field;

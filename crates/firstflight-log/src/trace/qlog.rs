@@ -1,9 +1,8 @@
-//! The log as qlog, dialect 0.3: the newest that qvis opens (draft-ietf-quic-qlog-main-schema-05,
+//! The log as qlog, version 0.3, the latest that qvis opens (draft-ietf-quic-qlog-main-schema-05,
 //! draft-ietf-quic-qlog-quic-events-04).
 //!
-//! Beside the events of the standard, which viewers draw, every event of ours is there as
-//! `firstflight:*` with all its fields: what viewers do not know they skip, and a replay needs
-//! nothing else.
+//! In addition to the standard events, which viewers draw, each of our events is written as
+//! `firstflight:*` with all its fields. Viewers skip unknown events, and a replay needs only these.
 
 use super::fields::{Cell, Row, since_ms};
 use super::{Entry, Log, Packet, Ranges, Received, State, What};
@@ -15,22 +14,22 @@ use std::borrow::Cow;
 use std::io::{self, BufRead, Write};
 
 const VERSION: &str = "0.3";
-/// RFC 7464: what stands before each record of a text sequence.
+/// RFC 7464: separator before each record of a text sequence.
 const RECORD: u8 = 0x1e;
-/// What stands before the names of our own events.
+/// Prefix of our event names.
 const OURS: &str = "firstflight:";
 
-/// Which end of the connection.
+/// An end of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Whoever sends the object.
+    /// The end that sends the object.
     Sender,
-    /// Whoever receives it.
+    /// The end that receives the object.
     Receiver,
 }
 
 impl End {
-    /// The name in files' names.
+    /// Name in file names.
     pub const fn name(self) -> &'static str {
         match self {
             End::Sender => "sender",
@@ -38,7 +37,7 @@ impl End {
         }
     }
 
-    /// In qlog whoever was asked for the object is the server.
+    /// In qlog the end that sends the object is the server.
     const fn vantage(self) -> &'static str {
         match self {
             End::Sender => "server",
@@ -61,7 +60,7 @@ struct CommonFields {
     group_id: String,
 }
 
-/// What stands above the events of one end.
+/// Header of the events of one end.
 #[derive(Serialize)]
 struct Head {
     title: String,
@@ -108,10 +107,11 @@ fn head(trace: &Log, end: End) -> Head {
     }
 }
 
-/// Writes one end as a text sequence, `.sqlog`: nothing has to be known before the first event.
+/// Writes one end as a text sequence, `.sqlog`, for which nothing needs to be known before the
+/// first event.
 ///
 /// # Errors
-/// Those of the writer.
+/// The errors of the writer.
 pub fn write_sequence(trace: &Log, end: End, out: &mut dyn Write) -> io::Result<()> {
     let head = head(trace, end);
     let title = head.title.clone();
@@ -128,11 +128,11 @@ pub fn write_sequence(trace: &Log, end: End, out: &mut dyn Write) -> io::Result<
     })
 }
 
-/// Begins a text sequence of events of many connections, each of which names its connection; times
+/// Starts a text sequence for events of many connections. Each event names its connection; times
 /// count from `reference_ms` after 1970.
 ///
 /// # Errors
-/// Those of the writer.
+/// The errors of the writer.
 pub fn begin_many(title: &str, reference_ms: f64, out: &mut dyn Write) -> io::Result<()> {
     let trace = json!({
         "title": title,
@@ -147,11 +147,10 @@ pub fn begin_many(title: &str, reference_ms: f64, out: &mut dyn Write) -> io::Re
     out.write_all(b"\n")
 }
 
-/// Writes the events of ours of one connection into such a sequence; times are those of the
-/// entries.
+/// Appends our events of one connection to such a sequence; times are those of the entries.
 ///
 /// # Errors
-/// Those of the writer.
+/// The errors of the writer.
 pub fn append_many(trace: &Log, group: &str, out: &mut dyn Write) -> io::Result<()> {
     for entry in &trace.entries {
         let name = format!("{OURS}{}", entry.what.name());
@@ -163,10 +162,10 @@ pub fn append_many(trace: &Log, group: &str, out: &mut dyn Write) -> io::Result<
     Ok(())
 }
 
-/// Writes both ends of all traces as one contained file, `.qlog`.
+/// Writes both ends of all traces into one self-contained file, `.qlog`.
 ///
 /// # Errors
-/// Those of the writer.
+/// The errors of the writer.
 pub fn write_contained(traces: &[&Log], out: &mut dyn Write) -> io::Result<()> {
     write!(
         out,
@@ -180,7 +179,7 @@ pub fn write_contained(traces: &[&Log], out: &mut dyn Write) -> io::Result<()> {
             }
             out.write_all(if std::mem::take(&mut first) { b"\n" } else { b",\n" })?;
             let head = serde_json::to_string(&head(trace, end))?;
-            // The events are one more member of it.
+            // The events become another member of the header object.
             write!(out, "{},\"events\":[", head.strip_suffix('}').unwrap_or(&head))?;
             let mut first = true;
             events(trace, end, &mut |event| {
@@ -202,12 +201,12 @@ fn events(trace: &Log, end: End, sink: &mut Sink<'_>) -> io::Result<()> {
     }
 }
 
-/// When the log begins: where its times count from, because a standard time is not negative.
+/// The start of the log; times count from it, because standard qlog times are not negative.
 fn origin(trace: &Log) -> Time {
     trace.entries.first().map_or(Time(0), |entry| entry.now)
 }
 
-/// What was told of the sender last; only what changed is told again.
+/// The last reported state of the sender; only changes are reported.
 #[derive(Default)]
 struct Known {
     metrics: Map<String, Value>,
@@ -224,7 +223,7 @@ fn sender(trace: &Log, sink: &mut Sink<'_>) -> io::Result<()> {
         let name = format!("{OURS}{}", entry.what.name());
         sink(&Record { time, name: &name, data: own_data(entry) })?;
         standard(entry, time, &mut known, sink)?;
-        // Being about to send changes nothing that is drawn.
+        // `Ready` changes nothing that viewers draw.
         let drawn = !matches!(&entry.what, What::Event { event: Event::Ready(_), .. });
         if let Some(state) =
             entry.state.as_ref().filter(|state| drawn || known.phase != Some(state.phase))
@@ -254,7 +253,7 @@ fn own_data(entry: &Entry) -> Value {
     Value::Object(data)
 }
 
-/// The events of the standard that say the same.
+/// Writes the corresponding standard events.
 fn standard(entry: &Entry, time: f64, known: &mut Known, sink: &mut Sink<'_>) -> io::Result<()> {
     match &entry.what {
         What::Start(start) => {
@@ -303,7 +302,7 @@ fn ack_packet(number: u64, acked: &Ranges, bytes: Option<u64>) -> Value {
     data
 }
 
-/// The name of a phase in `recovery:congestion_state_updated`: the standard's where it has one.
+/// Name of a phase in `recovery:congestion_state_updated`; the standard name where there is one.
 const fn state_name(phase: Phase) -> &'static str {
     match phase {
         Phase::Startup => "slow_start",
@@ -409,10 +408,10 @@ fn receiver(trace: &Log, sink: &mut Sink<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads the events of ours out of what [`write_sequence`] wrote of a sender.
+/// Reads our events from a sender's log written by [`write_sequence`].
 ///
 /// # Errors
-/// One line with the number of the record that cannot be read.
+/// A message with the number of the record that cannot be read.
 pub fn read_sequence(text: &mut dyn BufRead) -> Result<Log, Error> {
     let mut trace = Log::default();
     for (line, number) in text.lines().zip(1_u64..) {
@@ -437,7 +436,7 @@ pub fn read_sequence(text: &mut dyn BufRead) -> Result<Log, Error> {
             }
             continue;
         }
-        // Signals come with an event of their own.
+        // Signals are written as a separate event.
         let names = std::mem::take(&mut trace.names);
         let entry = read_data(data.as_object(), event, &trace).map_err(bad);
         trace.names = names;
@@ -446,10 +445,11 @@ pub fn read_sequence(text: &mut dyn BufRead) -> Result<Log, Error> {
     Ok(trace)
 }
 
-/// The event of ours of this name with these members; `None` for one that a later version added.
+/// Parses our event of this name with these members; `None` for an event that a later version
+/// added.
 ///
 /// # Errors
-/// What is missing or makes no sense, in a few words.
+/// A short description of what is missing or invalid.
 pub fn read_data(
     data: Option<&Map<String, Value>>,
     event: &str,

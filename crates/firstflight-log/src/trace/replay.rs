@@ -1,4 +1,4 @@
-//! Driving a controller with a log instead of a network.
+//! Drives a controller from a log instead of a network.
 
 use super::{Entry, Source, Start, What};
 use crate::Error;
@@ -11,33 +11,33 @@ use firstflight::{Exit, Seq};
 pub struct Replayed {
     /// The controller after the last event.
     pub controller: ArmController,
-    /// History of the connection; the log does not say what is repaired.
+    /// History of the connection; the log does not say which bytes are retransmissions.
     pub account: Account<Vec<Kept>>,
-    /// Every exit, with the entry that it came with; one that a false alarm took back stays in the
-    /// list.
+    /// Every exit with the index of its entry, including exits that a false alarm withdrew.
     pub exits: Vec<(usize, Exit)>,
-    /// The first entry after which the window was not what the log says, with both windows.
+    /// The first entry after which the window differed from the log: its index, the log's window
+    /// and the controller's.
     pub strayed: Option<(usize, u64, u64)>,
 }
 
-/// The controller that the log begins with.
+/// Builds the controller with which the log starts.
 ///
 /// # Errors
-/// If the log is not of a controller of ours, or its arm is unknown.
+/// If the log is not of one of our controllers, or its arm is unknown.
 pub fn controller(start: &Start, entry: &Entry) -> Result<ArmController, Error> {
     let config = start.config.filter(|_| start.source == Source::Controller);
     let config = config.ok_or_else(|| {
         Error::new(format!("trace of {}: what its controller was told is not known", start.arm))
     })?;
     let arm = Arm::parse(&start.arm_full).map_err(|error| Error::new(format!("trace: {error}")))?;
-    // The sender's options are in the configuration already; applied twice they are the same.
+    // The configuration already includes the sender's options; applying them twice changes nothing.
     Ok(arm.controller(config, start.oracle_exit_bytes, entry.now, Seq(start.nxt)))
 }
 
-/// Tells a controller built from the log what the log says that it was told.
+/// Builds a controller from the log and repeats the logged inputs.
 ///
 /// # Errors
-/// If the log does not begin with the start of a controller of ours.
+/// If the log does not start with the start of one of our controllers.
 pub fn replay(entries: &[Entry]) -> Result<Replayed, Error> {
     let mut replayed: Option<Replayed> = None;
     for (index, entry) in entries.iter().enumerate() {

@@ -1,8 +1,8 @@
-//! Inner signals as columns: an algorithm names and values them when it is asked, and may have others
-//! the next time.
+//! Internal signals as columns. An algorithm lists its signals with their values on request, and
+//! the list may change from one request to the next.
 
-/// The values that `visit` is handed, in the order of `names`, which grows by each name that is new;
-/// `None` where a signal before the last one does not exist (yet).
+/// Returns the values passed to `visit`, in the order of `names`; new names are appended to it. A
+/// value is `None` if an earlier signal does not exist (yet).
 pub fn row<N: AsRef<str> + From<&'static str>>(
     names: &mut Vec<N>,
     visit: impl FnOnce(&mut dyn FnMut(&'static str, u64)),

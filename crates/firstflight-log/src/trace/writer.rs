@@ -1,27 +1,28 @@
-//! Writes the log of one connection while it runs.
+//! Writes the log of one connection while the connection runs.
 
 use super::{Entry, Log, Packet, Ranges, Received, Start, State, What, ranges, signals_row};
 use firstflight::{Begin, Event, Exit, Time};
 use std::collections::VecDeque;
 
-/// A log that grows.
+/// A log under construction.
 #[derive(Clone, Debug, Default)]
 pub struct LogWriter {
     trace: Log,
-    /// All that is known before the controller is built.
+    /// Values known before the controller is created.
     start: Start,
     exit: Option<Exit>,
-    /// What the receiver has not acknowledged yet, in the order of arrival.
+    /// Packets that the receiver has not acknowledged yet, in order of arrival.
     arriving: VecDeque<(Time, u64)>,
 }
 
 impl LogWriter {
-    /// Nothing has happened yet; `start` is what is known before a controller is built.
+    /// Creates an empty log; `start` has the values known before a controller is created.
     pub fn new(start: Start) -> LogWriter {
         LogWriter { start, ..LogWriter::default() }
     }
 
-    /// A controller was built, at `now` and from this.
+    /// Records that a controller was created at `now`; `start` completes the values of its start
+    /// entry.
     pub fn begin(&mut self, now: Time, start: impl FnOnce(&mut Start)) {
         let mut own = self.start.clone();
         start(&mut own);
@@ -29,7 +30,8 @@ impl LogWriter {
         self.push(now, What::Start(Box::new(own)), None, Vec::new());
     }
 
-    /// The same for a controller of ours, on whose clock the trial began at `started`.
+    /// As [`LogWriter::begin`], for one of our controllers, on whose clock the trial began at
+    /// `started`.
     pub fn begin_with(&mut self, begin: &Begin, started: Time) {
         self.begin(begin.now, |start| {
             (start.config, start.nxt, start.oracle_exit_bytes, start.start) =
@@ -37,7 +39,8 @@ impl LogWriter {
         });
     }
 
-    /// A packet left that will arrive, and its duplicate, at these times; none if the path drops it.
+    /// Records a sent packet: when the packet and its duplicate will arrive, or `None` for each
+    /// copy that does not arrive.
     pub fn departs(&mut self, packet: &Packet, arrives: [Option<Time>; 2]) {
         let &Packet { number, bytes, stream, .. } = packet;
         for at in arrives.into_iter().flatten() {
@@ -45,7 +48,7 @@ impl LogWriter {
         }
     }
 
-    /// One event, and the exit if that is what it changed.
+    /// Records an event, and the exit if the event changed it.
     pub fn note(
         &mut self,
         event: Event,
@@ -67,7 +70,7 @@ impl LogWriter {
     /// Records a possible exit of the startup.
     pub fn note_exit(&mut self, now: Time, exit: Option<Exit>, state: State) {
         let before = std::mem::replace(&mut self.exit, exit);
-        // What the event before it lost and sampled is not lost and sampled again.
+        // Losses and RTT samples belong to the previous event and are not repeated.
         let state = State { lost: 0, rtt: None, ..state };
         match (before, exit) {
             (_, Some(exit)) if before != Some(exit) => {
@@ -78,7 +81,7 @@ impl LogWriter {
         }
     }
 
-    /// An exit that was heard of afterwards, put where it belongs.
+    /// Inserts an exit that was reported later at its place in time.
     pub fn insert_exit(&mut self, exit: Exit, state: State) {
         let place = self.trace.entries.partition_point(|entry| entry.now <= exit.at);
         let state = State { lost: 0, rtt: None, ..state };
@@ -88,15 +91,15 @@ impl LogWriter {
         );
     }
 
-    /// One entry as it is.
+    /// Adds an entry unchanged.
     pub fn push(&mut self, now: Time, what: What, state: Option<State>, signals: Vec<Option<u64>>) {
         self.trace.entries.push(Entry { now, what, state, signals });
     }
 
-    /// The receiver sees something at `at`, in any order.
+    /// Records an event at the receiver at time `at`; calls may come in any order.
     pub fn receives(&mut self, at: Time, what: Received) {
         if let Received::Data { number, .. } = what {
-            // Links deliver in order unless the path reorders: look from the end.
+            // Links deliver in order unless the path reorders, so the search starts from the end.
             let place = self
                 .arriving
                 .iter()
@@ -107,7 +110,7 @@ impl LogWriter {
         self.trace.receiver.push((at, what));
     }
 
-    /// The receiver acknowledges everything that has arrived.
+    /// Records an ACK of everything that has arrived.
     pub fn acknowledges(&mut self, now: Time, bytes: u64) {
         let mut packets = Vec::new();
         while let Some((_, number)) = self.arriving.front().copied().filter(|(at, _)| *at <= now) {
@@ -119,14 +122,14 @@ impl LogWriter {
             .push((now, Received::Acknowledged { bytes, packets: ranges(&packets) }));
     }
 
-    /// The log, in order.
+    /// Returns the log in order of time.
     #[must_use]
     pub fn finish(mut self) -> Log {
-        // What was seen at one instant stays in the order in which it was noted: a packet is noted
-        // as it leaves, before what answers it.
+        // Events at the same time keep the order in which they were recorded: a packet is recorded
+        // when it is sent, before its ACK.
         self.trace.receiver.sort_by_key(|(at, _)| *at);
         let last = self.trace.entries.last().map_or(Time(0), |entry| entry.now);
-        // What had not arrived when the trial ended never did.
+        // Packets that had not arrived when the trial ended never did.
         self.trace.receiver.retain(|(at, _)| *at <= last);
         self.trace
     }

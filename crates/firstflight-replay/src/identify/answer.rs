@@ -1,4 +1,4 @@
-//! What came of it, as `--json` has it.
+//! The result of an identification, as in `--json`.
 
 use super::hypothesis::Kind;
 use super::score::{Seen, after_loss, deviation, log_likelihood};
@@ -7,57 +7,57 @@ use firstflight::Ratio;
 use firstflight::arm::AvoidanceSpec;
 use serde::Serialize;
 
-/// Fewer round trips say nothing.
+/// Fewer round trips are not enough for an answer.
 const LEAST_ROUNDS: usize = 4;
-/// Fewer before the first loss are no startup to be judged by: then those after it count, too.
+/// If fewer round trips precede the first loss, those after it are judged, too.
 const LEAST_BEFORE_LOSS: usize = 3;
-/// Two startups whose logarithms of likelihood are this close explain the same equally well.
+/// Two startups whose log-likelihoods differ by less explain the connection equally well.
 const ALIKE: f64 = 2.0;
-/// The mean round trip of what really ran lies within this of its prediction, as a logarithm.
+/// Maximum mean deviation per round trip of a startup that explains the connection, as a logarithm.
 const FITS: f64 = 0.03;
-/// Two that would have sent this close, as a logarithm, cannot be told apart.
+/// Startups whose predictions differ by at most this, as a logarithm, cannot be told apart.
 const SAME: f64 = 0.01;
-/// Of a sender that is explained at least this share of round trips was its own choice.
+/// Minimum share of round trips in which the sender used what it was allowed to send.
 const OWN_CHOICE: f64 = 0.6;
 
-/// One startup that was tried.
+/// A startup that was tried.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Candidate {
-    /// As asked for.
+    /// Name as requested.
     pub startup: String,
-    /// With the congestion avoidance that fits best, in full.
+    /// Full arm, with the congestion avoidance that fits best.
     pub arm: String,
     /// Its initial window, bytes.
     pub initial_window: u64,
-    /// Logarithm of the likelihood of the round trips that were looked at, less that of the best
-    /// startup: 0 for the best, negative for others.
+    /// Log-likelihood of the examined round trips, minus that of the best startup: 0 for the best,
+    /// negative for others.
     pub log_likelihood: f64,
-    /// Mean deviation of what it would have sent from what was sent, per round trip until the first
-    /// loss, as a ratio above 1: 1.05 is 5 %.
+    /// Mean deviation of predicted from sent bytes per round trip until the first loss, as a ratio
+    /// above 1: 1.05 is 5 %.
     pub deviation: f64,
-    /// In every round trip that was looked at it would have sent what the best one would have, to two
-    /// packets or a hundredth: no capture of this connection can tell the two.
+    /// In every examined round trip its prediction equals that of the best startup, within two
+    /// packets or 1 %: no capture of this connection can tell them apart.
     pub same: bool,
 }
 
-/// Which startup it was.
+/// The identified startup.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Identity {
-    /// The one that explains the sending times best; null if none does, or several do.
+    /// The startup that explains the sending times best; null if none does, or if several do.
     pub startup: Option<String>,
-    /// All that explain them equally well, best first; empty if none does.
+    /// All startups that explain them equally well, best first; empty if none does.
     pub alike: Vec<String>,
-    /// Share of this startup's window left after the first loss, such as 0.7; null if no loss was
-    /// seen, or too little after it.
+    /// Share of this startup's window left after the first loss, such as 0.7; null if there was no
+    /// loss, or too little data after it.
     pub cut: Option<f64>,
-    /// Round trips that were looked at.
+    /// Number of examined round trips.
     pub rounds: u64,
-    /// Of these the sender filled not even half of what any startup would have: it had nothing to
-    /// send, or is none of them.
+    /// Number of these in which the sender sent less than half of what any candidate would have
+    /// sent: it had nothing to send, or is none of the candidates.
     pub idle_rounds: u64,
-    /// Why, in a sentence.
+    /// Reason for the answer, in a sentence.
     pub why: String,
-    /// All that were tried, best first.
+    /// All startups that were tried, best first.
     pub candidates: Vec<Candidate>,
 }
 
@@ -67,13 +67,13 @@ struct Scored {
     initial_window: u64,
     likelihood: f64,
     deviation: f64,
-    /// What the first loss left of the window.
+    /// Share of the window left after the first loss.
     cut: Option<f64>,
-    /// What it would have sent in each round trip, bytes.
+    /// Predicted bytes in each round trip.
     predicted: Vec<u64>,
 }
 
-/// What a loss leaves of its window; BBRv1 takes none of it.
+/// Share of the window that a loss leaves; `None` for BBRv1, which has no such factor.
 fn beta(kind: &Kind) -> Option<f64> {
     let Kind::Arm(arm) = kind else { return None };
     let beta = match &arm.avoidance {
@@ -87,7 +87,7 @@ fn beta(kind: &Kind) -> Option<f64> {
 }
 
 impl Identifier {
-    /// Result at the end of the connection.
+    /// Returns the result at the end of the connection.
     pub fn answer(&self) -> Identity {
         let rounds = self.whole_rounds();
         let whole = rounds.len();
@@ -100,13 +100,14 @@ impl Identifier {
         self.say(&scored, whole, idle_rounds)
     }
 
-    /// Those in which there was something to send to their end.
+    /// The round trips during which data to send was always available.
     fn whole_rounds(&self) -> &[Round] {
         let mut rounds = &self.rounds[..];
         if self.over {
             return rounds;
         }
-        // The last one saw the end of the data, and what trickles after it is the tail of it.
+        // The data ended during the last round trip, and the round trips before it may already be
+        // its tail.
         rounds = rounds.split_last().map_or(rounds, |(_, before)| before);
         while let [.., before, last] = rounds
             && last.seen == Seen::Clean
@@ -135,7 +136,7 @@ impl Identifier {
                     .map(|round| log_likelihood(apart(round), Seen::Repairing))
                     .sum::<f64>()
                 + later;
-            // What comes after a loss is as much about the recovery as about the startup.
+            // After a loss the recovery matters as much as the startup.
             let shown = if of_startup.len() < LEAST_BEFORE_LOSS { &clean } else { &of_startup };
             let sum: f64 = shown.iter().map(|one| one.abs().min(1.0)).sum();
             Scored {
@@ -151,22 +152,22 @@ impl Identifier {
         each.collect()
     }
 
-    /// No capture can tell the two.
+    /// Whether no capture of this connection can tell the two apart.
     fn sends_alike(&self, one: &Scored, other: &Scored) -> bool {
         let mut both = one.predicted.iter().zip(&other.predicted);
         both.all(|(one, other)| deviation(*one, *other, self.base.mss.max(1)).abs() <= SAME)
     }
 
     fn say(&self, scored: &[Scored], rounds: usize, idle_rounds: usize) -> Identity {
-        // Of each startup what explains it best.
+        // The best hypothesis for each startup.
         let mut best: Vec<&Scored> = Vec::new();
         for one in scored {
             if !best.iter().any(|known| known.startup == one.startup) {
                 best.push(one);
             }
         }
-        // A course before the first loss that a startup does not explain is not made good by what the
-        // recovery did afterwards.
+        // A startup that does not explain the course before the first loss cannot make up for it
+        // with the recovery.
         best.sort_by_key(|one| one.deviation > FITS);
         let label = |one: &Scored| self.candidates[one.startup].label.clone();
         let top = best.first().map_or(0.0, |first| first.likelihood);
@@ -255,7 +256,7 @@ impl Identifier {
     }
 }
 
-/// Nobody would have sent as little.
+/// Whether no hypothesis would have sent as little.
 fn is_idle(round: &Round) -> bool {
     round.seen == Seen::Clean
         && round.predicted.iter().min().is_some_and(|least| *least / 2 > round.sent)

@@ -1,26 +1,27 @@
-//! BBRv1 as Linux has it (`tcp_bbr`): when it would have sent. It serves identification alone and is no
+//! The sending times of Linux's BBRv1 (`tcp_bbr`). It is used only for identification and is not an
 //! arm: it has no recovery of its own and never drains to measure the RTT, which takes ten seconds.
 
 use super::delivered::Sample;
 use firstflight::{Ack, Config, Nanos, Rate, Seq, SoFar, Time};
 
-/// 2/ln 2, the gain of startup, in thousandths.
+/// 2/ln 2, the startup gain, in thousandths.
 const HIGH: u64 = 2885;
-/// Gains of ProbeBW, in thousandths, a round trip each.
+/// ProbeBW gains in thousandths, one per round trip.
 const CYCLE: [u64; 8] = [1250, 750, 1000, 1000, 1000, 1000, 1000, 1000];
-/// Places in the cycle at which ProbeBW may begin: it draws one, but never the one that drains.
+/// Positions in the cycle at which ProbeBW may start: a random one, but never the draining one.
 pub(super) const PHASES: [usize; 7] = [0, 2, 3, 4, 5, 6, 7];
-/// Growth of the bandwidth in a round trip below which the path is full, in thousandths: 1.25, and what a
-/// capture may show instead, since it has each time a little later than the sender.
+/// If the bandwidth grows by less than this in a round trip, in thousandths, the path is full:
+/// 1.25, or what a capture may show instead because it sees each value slightly later than the
+/// sender.
 pub(super) const GROWTHS: [u64; 3] = [1250, 1210, 1290];
-/// Round trips that the bandwidth filter remembers.
+/// Length of the bandwidth filter in round trips.
 const MEMORY: usize = 10;
-/// Smallest window in packets.
+/// Minimum window in packets.
 const LEAST: u64 = 4;
-/// The largest burst of segmentation offload, in bytes and in packets.
+/// The largest segmentation offload burst, in bytes and in packets.
 const LARGEST_BURST: u64 = 65_536 - 1 - 320;
 const MOST_SEGMENTS: u64 = 127;
-/// The rate from which a burst has two packets, bytes per second.
+/// Above this rate a burst has at least two packets, bytes per second.
 const TWO_PACKETS: u64 = 150_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,14 +31,13 @@ enum Mode {
     Probe { phase: usize, since: Time },
 }
 
-/// One connection.
 #[derive(Clone, Debug)]
 pub(super) struct Bbr1 {
     mss: u64,
     initial_window: u64,
-    /// Where ProbeBW begins.
+    /// Position in the cycle at which ProbeBW starts.
     phase: usize,
-    /// The growth that it asks for.
+    /// Growth per round trip that keeps startup going, in thousandths.
     growth: u64,
     mode: Mode,
     bandwidth: [u64; MEMORY],
@@ -47,15 +47,16 @@ pub(super) struct Bbr1 {
     flat_rounds: u8,
     min_rtt: Nanos,
     cwnd: u64,
-    /// Before the first rate is known: the initial window over the handshake's RTT.
+    /// Pacing rate; until the first sample, the initial window over the handshake's RTT, times the
+    /// gain.
     rate: u64,
-    /// Bytes acknowledged beyond the bandwidth, of this epoch and the one before.
+    /// Bytes acknowledged in excess of the bandwidth, in this epoch and in the previous one.
     extra: [u64; 2],
     extra_since: (Time, u64),
     extra_rounds: u8,
-    /// Until when losses are repaired, and the window before.
+    /// End of the current recovery, and the window before it.
     repair: Option<(Seq, u64)>,
-    /// The first round trip of a repair sends what is acknowledged.
+    /// In the first round trip of a recovery, it sends what is acknowledged.
     conserves: bool,
 }
 
@@ -91,7 +92,7 @@ impl Bbr1 {
         (self.rate > 0).then_some(Rate(self.rate))
     }
 
-    /// The handshake's RTT.
+    /// Sets the first pacing rate from the handshake's RTT.
     pub(super) fn on_handshake_rtt(&mut self, rtt: Nanos) {
         self.rate =
             Rate::from_bytes_over(self.initial_window, rtt).map_or(0, |rate| rate.0 * HIGH / 1000);
@@ -109,7 +110,8 @@ impl Bbr1 {
         self.cwnd = self.mss;
     }
 
-    /// An ACK, what it says of the delivery rate, and what would have been in flight before it.
+    /// Takes an ACK, its delivery rate sample, and the bytes in flight before it according to the
+    /// hypothesis.
     pub(super) fn on_ack(
         &mut self,
         ack: &Ack,
@@ -150,12 +152,12 @@ impl Bbr1 {
         }
     }
 
-    /// The bandwidth of the path.
+    /// The filtered bandwidth.
     fn most(&self) -> u64 {
         self.bandwidth.iter().copied().max().unwrap_or(0)
     }
 
-    /// The window allows for ACKs that come in bursts.
+    /// Increases the window's allowance for ACKs that arrive in bursts.
     fn aggregate(&mut self, ack: &Ack, begins: bool) {
         if ack.acked == 0 {
             return;
@@ -212,7 +214,7 @@ impl Bbr1 {
         }
     }
 
-    /// Of the pacer, in thousandths.
+    /// Pacing gain in thousandths.
     fn gain(&self) -> u64 {
         match self.mode {
             Mode::Startup => HIGH,
@@ -221,7 +223,7 @@ impl Bbr1 {
         }
     }
 
-    /// So many BDPs, in thousandths, and room for the bursts in the hosts.
+    /// The BDP times `gain` thousandths, plus room for bursts in the hosts.
     fn volume(&self, gain: u64) -> u64 {
         let mss = self.mss;
         let most = self.most();

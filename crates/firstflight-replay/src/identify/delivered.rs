@@ -1,38 +1,38 @@
-//! The delivery rate with every ACK, as Linux samples it (`tcp_rate.c`): of the latest transmission that the
-//! ACK acknowledges, what was delivered since it left over the longer of the spans of sends and of ACKs.
-//! What BBRv1 decides hangs on each of them; [`firstflight::signal::delivery`] keeps sixteen per flight.
+//! A delivery rate sample for every ACK, as in Linux (`tcp_rate.c`): the bytes delivered since the
+//! latest acknowledged transmission was sent, over the longer of the send span and the ACK span.
+//! BBRv1's decisions depend on each sample; [`firstflight::signal::delivery`] keeps sixteen per
+//! flight.
 
 use firstflight::{Ack, Nanos, Rate, Sent, SoFar, Time};
 use std::collections::VecDeque;
 
-/// Bursts out at most; beyond these, the oldest are forgotten.
+/// Maximum number of outstanding bursts; beyond it, the oldest are forgotten.
 const MOST: usize = 1 << 16;
 
-/// What a burst remembers.
+/// State saved for a burst.
 #[derive(Clone, Copy, Debug)]
 struct Burst {
-    /// The ordinal of its first packet.
+    /// Ordinal of its first packet.
     first: u64,
     delivered: u64,
     delivered_at: Time,
     sent: Time,
-    /// When the burst left that had been delivered last by then.
+    /// Send time of the latest burst that had been delivered by then.
     first_sent: Time,
     app_limited: bool,
 }
 
-/// What an ACK says.
+/// Values of an ACK.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
-    /// Bytes delivered before its packet left.
+    /// Bytes delivered before the acknowledged packet was sent.
     pub(super) prior_delivered: u64,
-    /// None over less than the smallest RTT.
+    /// `None` if the span is shorter than the minimum RTT.
     pub(super) rate: Option<Rate>,
-    /// The application was the limit when it left.
+    /// The application was the limit when the packet was sent.
     pub(super) app_limited: bool,
 }
 
-/// The sampler of a connection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Delivered {
     out: VecDeque<Burst>,
@@ -40,7 +40,7 @@ pub(super) struct Delivered {
     bytes: u64,
     last_ack: Time,
     first_sent: Time,
-    /// What leaves is limited by the application until more is delivered.
+    /// Transmissions count as application-limited until this much is delivered.
     limited_until: Option<u64>,
 }
 

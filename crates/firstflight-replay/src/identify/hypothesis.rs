@@ -1,5 +1,5 @@
-//! One explanation of a connection: an arm, its initial window, and how much it would have sent in
-//! the round trip at hand.
+//! One explanation of a connection: an arm, its initial window, and the bytes it would have sent in
+//! the current round trip.
 
 use super::bbr1::Bbr1;
 use super::delivered::Sample;
@@ -8,26 +8,25 @@ use firstflight::event::Ready;
 use firstflight::{Ack, Config, Event, Nanos, Rate, Sent, Seq, SoFar, Time};
 use firstflight_log::step::Opening;
 
-/// A pacer that was held up may catch up by so many packets.
+/// Number of packets by which a delayed pacer may catch up.
 const BURST: u64 = 10;
-/// What an application with enough to send has ready.
+/// Backlog of an application with enough to send.
 const PLENTY: u64 = 1 << 40;
 
-/// What it was, with everything that its sending depends on.
+/// The sender, with everything that determines its sending.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     /// One of our arms.
     Arm(Arm),
-    /// BBRv1 of the kernel, and where in its cycle ProbeBW begins.
+    /// The kernel's BBRv1.
     Bbr1 {
-        /// The place.
+        /// Position in the cycle at which ProbeBW starts.
         phase: usize,
-        /// The growth in startup that it asks for, in thousandths.
+        /// Growth per round trip that keeps startup going, in thousandths.
         growth: u64,
     },
 }
 
-/// What sends.
 #[derive(Clone, Debug)]
 enum Sender {
     Arm(Box<ArmController>),
@@ -63,30 +62,29 @@ impl Sender {
     }
 }
 
-/// A sender with an initial window.
 #[derive(Clone, Debug)]
 pub(super) struct Hypothesis {
-    /// Which startup: the place in the list that was asked for.
+    /// Index of the startup in the requested list.
     pub(super) startup: usize,
-    /// What it is.
+    /// The sender.
     pub(super) kind: Kind,
-    /// Its initial window, bytes.
+    /// Initial window, bytes.
     pub(super) initial_window: u64,
-    /// Bytes that it lets go before the first ACK.
+    /// Bytes that it would send before the first ACK.
     pub(super) first_flight: u64,
-    /// How long that takes it, ns.
+    /// Time that this would take, ns.
     pub(super) first_span: u64,
-    /// Logarithm of how probable its first flight makes the one that was seen.
+    /// Log-likelihood of the first flight that was seen.
     pub(super) likelihood: f64,
     sender: Sender,
     mss: u64,
-    /// In flight, had it sent since the round trip began.
+    /// Bytes in flight if it had sent since the start of the round trip.
     virtual_flight: u64,
-    /// What it would have sent since then.
+    /// Bytes that it would have sent since then.
     would_send: u64,
-    /// What the pacer has saved up, bytes.
+    /// Bytes that the pacer has saved up.
     tokens: u64,
-    /// Until when the pacer has counted.
+    /// Time up to which the pacer has earned bytes.
     paced_until: Time,
 }
 
@@ -141,7 +139,7 @@ impl Hypothesis {
         }
     }
 
-    /// A round trip begins with so much in flight.
+    /// Starts a round trip with `inflight` bytes in flight.
     pub(super) fn begin(&mut self, now: Time, inflight: u64) {
         self.virtual_flight = inflight;
         self.would_send = 0;
@@ -149,19 +147,18 @@ impl Hypothesis {
         self.tokens = self.tokens.min(self.mss);
     }
 
-    /// What it would have sent in the round trip so far, bytes.
+    /// Bytes that it would have sent in the round trip so far.
     pub(super) fn would_send(&self) -> u64 {
         self.would_send
     }
 
-    /// Time passes: what it is allowed to send leaves, in this round trip no more than `receiver`
-    /// has room for.
+    /// Advances the time and sends what is allowed: in this round trip, at most `receiver` bytes.
     pub(super) fn pass(&mut self, now: Time, receiver: u64) {
         let rate = self.sender.pacing_rate();
         if let Some(rate) = rate {
             let earned = rate.bytes_in(now.since(self.paced_until));
-            // What is saved up while the window is shut is no more than a burst, but what was
-            // earned since the last event may all be used.
+            // While the window is full, the pacer saves up at most a burst, but everything earned
+            // since the last event may be used.
             self.tokens = self.tokens.min(self.mss.saturating_mul(BURST)).saturating_add(earned);
         }
         self.paced_until = self.paced_until.max(now);
@@ -177,7 +174,7 @@ impl Hypothesis {
         self.tokens -= leaves.min(self.tokens);
     }
 
-    /// An ACK or what a loss timer found.
+    /// Takes an ACK or the losses found by a timer.
     pub(super) fn on_ack(&mut self, ack: &Ack, so_far: &SoFar, sample: Option<Sample>) {
         let before = self.virtual_flight;
         self.virtual_flight =
@@ -188,7 +185,7 @@ impl Hypothesis {
         }
     }
 
-    /// The real sender sent.
+    /// Takes a transmission of the real sender.
     pub(super) fn on_sent(&mut self, sent: &Sent, nxt: Seq) {
         self.sender.before_send(&Ready {
             now: sent.now,
@@ -203,7 +200,7 @@ impl Hypothesis {
         }
     }
 
-    /// Anything else.
+    /// Takes any other event.
     pub(super) fn tell(&mut self, event: &Event) {
         match (&mut self.sender, event) {
             (Sender::Arm(controller), event) => controller.tell(event),

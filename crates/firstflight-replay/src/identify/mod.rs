@@ -1,12 +1,12 @@
-//! Which startup was this? The startup, and its cut of the window, that explains best when a
-//! recorded sender sent.
+//! Identifies the startup of a recorded sender: the startup, and the window reduction after a loss,
+//! that best explain its sending times.
 //!
-//! For every candidate a controller of ours is told the ACKs that the sender saw, and says round
-//! trip by round trip how many bytes it would have sent, by its window and its pacer, beginning
-//! with what was really in flight. That is held against what was sent. How unlikely the deviations
-//! are is the score; `docs/identify.md` says it in words.
+//! For every candidate, one of our controllers receives the ACKs that the sender saw. From its
+//! window and its pacer follows, for each round trip, how many bytes it would have sent, starting
+//! with the bytes that were really in flight. The prediction is compared with the bytes sent, and
+//! the score is the likelihood of the deviations; `docs/identify.md` explains it in words.
 //!
-//! A round trip ends with the first ACK of something that was sent after it began.
+//! A round trip ends with the first ACK of data that was sent after it began.
 
 mod answer;
 mod bbr1;
@@ -26,24 +26,24 @@ use firstflight_log::step::Opening;
 use hypothesis::{Hypothesis, Kind};
 use score::Seen;
 
-/// The startups that are tried where none are named.
+/// The startups that are tried if none are named.
 pub const DEFAULT_CANDIDATES: &str =
     "slowstart,hystart,hystart++,search,best,rapid,jumpstart,bbr,kernel:bbr";
 
-/// What comes after the startup: Reno leaves half of the window at a loss, CUBIC 0.7, some 0.85 with
-/// ABE (RFC 8511). Linux's CUBIC grows by a twentieth in each round trip until the first loss,
-/// whatever the startup was that it comes after.
+/// Congestion avoidance after the startup. After a loss Reno keeps half of the window, CUBIC 0.7,
+/// and some stacks 0.85 with ABE (RFC 8511). Linux's CUBIC grows by a twentieth in each round trip
+/// until the first loss, whatever the startup.
 const AFTERWARDS: [&str; 4] = ["reno", "cubic", "cubic(floor20=on)", "cubic(beta=0.85)"];
 
-/// Round trips after the first loss that are looked at: they show the cut. What congestion
-/// avoidance does later says nothing about the startup.
+/// Number of round trips examined after the first loss, which show the reduction. Later congestion
+/// avoidance contains no information about the startup.
 const AFTER_LOSS: u32 = 6;
-/// Round trips that are looked at at most.
+/// Maximum number of round trips examined.
 const MOST_ROUNDS: usize = 80;
-/// A first flight beyond this many packets is no initial window that anybody uses.
+/// No sender uses an initial window of more packets.
 const LARGEST_INITIAL: u64 = 64;
 
-/// One round trip, as it was and as each hypothesis has it.
+/// One round trip: what was sent, and what each hypothesis predicted.
 #[derive(Clone, Debug)]
 struct Round {
     sent: u64,
@@ -51,35 +51,36 @@ struct Round {
     predicted: Vec<u64>,
 }
 
-/// Holds every candidate against one connection, event by event.
+/// Compares every candidate with one connection, event by event.
 #[derive(Clone, Debug)]
 pub struct Identifier {
     opening: Opening,
     candidates: Vec<Tried>,
     base: Config,
-    /// Whether it paced: a first flight that left at once is no proof, since pacers let one pass.
+    /// Whether the sender paced. An unpaced first flight proves nothing, because pacers let a burst
+    /// pass.
     paced: Vec<bool>,
     hypotheses: Vec<Hypothesis>,
     rounds: Vec<Round>,
     delivered: Delivered,
-    /// Bytes sent before the first ACK, the time of the last of them, and a round trip.
+    /// Bytes sent before the first ACK, and the time of the last of them.
     first: (u64, Time),
     handshake: Option<Nanos>,
-    /// In the round trip at hand.
+    /// Bytes sent in the current round trip.
     sent: u64,
     lossy: bool,
     mark: Seq,
     nxt: Seq,
-    /// What the receiver takes: nothing beyond it; none where the trace does not say.
+    /// Right edge of the receiver's window; `None` if the trace does not show it.
     edge: Option<Seq>,
-    /// Until everything sent before the last loss is acknowledged.
+    /// End of the current recovery: the data sent before the last loss.
     repair: Option<Seq>,
     after_loss: Option<u32>,
     over: bool,
 }
 
 impl Identifier {
-    /// Nothing has happened yet.
+    /// Creates an identifier for a connection without any events.
     pub fn new(settings: &Settings, opening: &Opening) -> Identifier {
         let base = match &opening.ran {
             Some(ran) => ran.config,
@@ -106,7 +107,7 @@ impl Identifier {
         }
     }
 
-    /// One event of the connection, in order.
+    /// Takes the next event of the connection.
     pub fn see(&mut self, event: &Event) {
         if self.over {
             return;
@@ -133,13 +134,13 @@ impl Identifier {
         }
     }
 
-    /// The receiver takes what lies before this.
+    /// Sets the right edge of the receiver's window.
     pub fn see_edge(&mut self, edge: Seq) {
         self.edge = Some(edge);
     }
 
     fn pass(&mut self, now: Time) {
-        // What is sent again needs no room: of a recovery the receiver's window says little.
+        // Retransmissions need no room, so the receiver's window does not limit a recovery.
         let room = match self.edge {
             Some(edge) if self.repair.is_none() && !self.lossy => {
                 edge.0.saturating_sub(self.mark.0)
@@ -188,7 +189,8 @@ impl Identifier {
         if ack.lost > 0 || ack.ce {
             self.lose(ack.nxt);
         }
-        // Of a loss a capture shows the repeat; the sender knew of it by the holes before.
+        // A capture shows a loss only by its retransmission; the sender already knew from the SACK
+        // holes.
         self.lossy |= ack.sacked > 0;
         if self.repair.is_some_and(|until| ack.una >= until) {
             self.repair = None;
@@ -196,7 +198,7 @@ impl Identifier {
         self.hypotheses.iter_mut().for_each(|one| one.on_ack(ack, so_far, sample));
     }
 
-    /// The first ACK is here: what may have sent the first flight.
+    /// On the first ACK, creates the hypotheses that may explain the first flight.
     fn suppose(&mut self, ack: &Ack) {
         let rtt = self.handshake.or(ack.rtt);
         let mss = self.base.mss.max(1);
@@ -230,7 +232,7 @@ impl Identifier {
         self.mark = self.nxt;
     }
 
-    /// Books the round trip that ends with this ACK, and begins the next.
+    /// Records the round trip that ends with this ACK, and starts the next one.
     fn end_round(&mut self, ack: &Ack) {
         let seen = if self.lossy || self.repair.is_some() { Seen::Repairing } else { Seen::Clean };
         let predicted = self.hypotheses.iter().map(Hypothesis::would_send).collect();
@@ -250,7 +252,7 @@ impl Identifier {
 }
 
 impl Tried {
-    /// What it may have been in full, and whether it paces.
+    /// The candidate's full variants, and whether each paces.
     fn kinds(&self, paced: &[bool]) -> Vec<(bool, Kind)> {
         let Some(arm) = &self.arm else {
             let each = |phase| GROWTHS.map(|growth| (true, Kind::Bbr1 { phase, growth }));
@@ -261,8 +263,9 @@ impl Tried {
     }
 }
 
-/// The arms of a candidate: itself with each cut, and Rapid Start also without its jump, for which
-/// it needs an RTT in time. Neither it nor what jumps is itself without a pacer.
+/// The arms of a candidate: the startup with each window reduction. Rapid Start is also tried
+/// without its jump, which needs an early RTT sample. Neither Rapid Start nor a startup that jumps
+/// is tried without pacing.
 fn arms(arm: &Arm, paced: bool) -> Vec<(bool, Arm)> {
     let startups = match arm.startup {
         StartupSpec::Jump(_) | StartupSpec::Rapid(_) if !paced => Vec::new(),
@@ -274,7 +277,7 @@ fn arms(arm: &Arm, paced: bool) -> Vec<(bool, Arm)> {
     let with = |startup: StartupSpec| {
         AFTERWARDS.into_iter().filter_map(move |avoidance| {
             let other = Arm::parse(&format!("slowstart/{avoidance}")).ok()?;
-            // The candidate's own CUBIC: HyStart's has a floor.
+            // The candidate's own CUBIC; HyStart's has a floor.
             let own = avoidance == "cubic" && matches!(arm.avoidance, AvoidanceSpec::Cubic(_));
             let avoidance = if own { arm.avoidance } else { other.avoidance };
             Some((paced, Arm { startup, avoidance, ..*arm }))
@@ -283,7 +286,7 @@ fn arms(arm: &Arm, paced: bool) -> Vec<(bool, Arm)> {
     startups.into_iter().flat_map(with).collect()
 }
 
-/// Initial windows that may be behind a first flight, bytes.
+/// Initial windows that may explain a first flight, bytes.
 fn initial_windows(kind: &Kind, flight: u64, standard: u64, mss: u64) -> Vec<u64> {
     let jumps = match kind {
         Kind::Arm(Arm { startup: StartupSpec::Jump(_), .. }) => true,

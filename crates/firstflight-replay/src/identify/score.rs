@@ -1,39 +1,39 @@
-//! How unlikely it is that a sender which is what a hypothesis says sent what was seen.
+//! Likelihood of the observed sending under a hypothesis.
 //!
-//! The deviation of a round trip is the logarithm of bytes predicted over bytes sent. It is taken
-//! to be spread as a Laplace distribution, narrow in ordinary round trips and wide in those of a
-//! recovery, beside which a few round trips are anything at all (a pause of the application, a
-//! timer of the stack): so no single one decides.
+//! The deviation of a round trip is the logarithm of predicted over sent bytes. It is assumed to
+//! follow a Laplace distribution, narrow in ordinary round trips and wide during recovery. In
+//! addition, a few round trips may have any deviation (a pause of the application, a timer of the
+//! stack), so no single round trip decides.
 
 use super::hypothesis::Hypothesis;
 
-/// What kind of round trip.
+/// Kind of a round trip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Seen {
     /// Without losses.
     Clean,
-    /// Something was lost, or is being repaired.
+    /// With losses, or during recovery.
     Repairing,
 }
 
-/// Width of the distribution in ordinary round trips: a twentieth of what was sent.
+/// Width of the distribution in ordinary round trips: 5 % of the bytes sent.
 const CLEAN: f64 = 0.05;
-/// In those of a recovery, which stacks do in many ways.
+/// Width during recovery, which stacks implement in many ways.
 const REPAIRING: f64 = 0.4;
-/// Share of round trips that are anything at all.
+/// Share of round trips that may have any deviation.
 const ANYTHING: f64 = 0.03;
-/// These lie evenly between a fiftieth and fifty times, on a logarithmic scale.
+/// Width of the uniform distribution of these deviations: from 1/50 to 50 times, as a logarithm.
 const RANGE: f64 = 7.8;
-/// Width for the time of the first flight, in round trips.
+/// Width for the duration of the first flight, in round trips.
 const SPAN: f64 = 0.05;
-/// Packets that a pacer lets through at once at the beginning, at most.
+/// Maximum number of packets that a pacer sends at once at the start.
 const BUCKET: u64 = 10;
-/// What another initial window than the standard one costs.
+/// Log-likelihood of a non-standard initial window.
 const UNUSUAL: f64 = -3.0;
-/// Width for how far the level after the first loss may lie beside what the cut predicts.
+/// Width for the difference between the level after the first loss and the predicted reduction.
 const LEVEL: f64 = 0.04;
 
-/// The deviation of a round trip; two packets count as rounding.
+/// The deviation of a round trip; a difference of up to two packets counts as rounding.
 pub(super) fn deviation(predicted: u64, sent: u64, mss: u64) -> f64 {
     let rounding = 2.0 * mss as f64;
     let apart = (predicted.abs_diff(sent) as f64 - rounding).max(0.0);
@@ -42,7 +42,7 @@ pub(super) fn deviation(predicted: u64, sent: u64, mss: u64) -> f64 {
     if predicted < sent { -size } else { size }
 }
 
-/// Logarithm of the density of a deviation.
+/// Logarithm of the probability density of a deviation.
 pub(super) fn log_likelihood(deviation: f64, seen: Seen) -> f64 {
     let width = match seen {
         Seen::Clean => CLEAN,
@@ -51,9 +51,9 @@ pub(super) fn log_likelihood(deviation: f64, seen: Seen) -> f64 {
     laplace(deviation, width)
 }
 
-/// The same for the round trips after the first loss. Their common level is what the cut left: it
-/// may lie beside the hypothesis's, at a price, and is returned as the logarithm of predicted over
-/// seen. Their course counts in full.
+/// The same for the round trips after the first loss. Their common level is the result of the
+/// window reduction: it may differ from the hypothesis at a cost, and is returned as the logarithm
+/// of predicted over sent. Deviations from that level count in full.
 pub(super) fn after_loss(deviations: &[f64]) -> (f64, Option<f64>) {
     let mut sorted = deviations.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -69,8 +69,8 @@ fn laplace(deviation: f64, width: f64) -> f64 {
     ((1.0 - ANYTHING) * close + ANYTHING / RANGE).ln()
 }
 
-/// The first flight: its bytes, and the time over which it was spread, ns. A pacer that begins with
-/// a full bucket lets up to ten packets through at once, so the time is one out of a range.
+/// Log-likelihood of the first flight: its bytes, and its duration in ns. A pacer that starts with
+/// a full bucket sends up to ten packets at once, so a range of durations is possible.
 pub(super) fn first_flight(one: &Hypothesis, bytes: u64, span: u64, round: u64, mss: u64) -> f64 {
     let size = laplace(deviation(one.first_flight, bytes, mss), CLEAN);
     let share = |span: u64| (span as f64 / round as f64).min(2.0);
@@ -81,8 +81,8 @@ pub(super) fn first_flight(one: &Hypothesis, bytes: u64, span: u64, round: u64, 
     size + laplace((least - seen).max(seen - most).max(0.0), SPAN)
 }
 
-/// Logarithm of how much less probable a sender is whose initial window is not the standard one
-/// (RFC 6928, RFC 9002 7.2): a number that may be anything explains more.
+/// Logarithm of the prior for an initial window: a non-standard one (RFC 6928, RFC 9002 7.2) is
+/// less likely, because a free parameter can explain more.
 pub(super) fn prior(initial_window: u64, standard: u64) -> f64 {
     let times = initial_window as f64 / standard.max(1) as f64;
     if (0.8..=1.25).contains(&times) { 0.0 } else { UNUSUAL }

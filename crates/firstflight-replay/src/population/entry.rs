@@ -1,22 +1,22 @@
-//! What a recorded connection says of its path.
+//! Path values of a recorded connection.
 
 use crate::followed::Followed;
 use crate::shown::{Shown, mbps, ms};
 
-/// Fewer ACKs that found losses are no overshoot.
+/// With fewer ACKs that reported losses, no full queue is inferred.
 const LEAST_LOSSES: u64 = 10;
-/// Slots of return links are this long at least, ms.
+/// Minimum slot length of return links, ms.
 #[cfg(feature = "advice")]
 const LEAST_GRID_MS: f64 = 5.0;
-/// Nothing says what a transfer does after so many bytes; startup is over by then, B.
+/// Transfers are simulated up to this size, at which startup is over, bytes.
 #[cfg(feature = "advice")]
 pub(super) const MOST_BYTES: u64 = 20_000_000;
-/// A buffer that no loss showed holds a round trip, and no less than the wired access lines of the
-/// built-in populations, ms.
+/// Minimum buffer if no loss showed one, ms: as in the wired access lines of the built-in
+/// populations. Such a buffer also holds at least a round trip.
 #[cfg(feature = "advice")]
 const LEAST_BUFFER_MS: f64 = 24.0;
 
-/// Contribution of one connection.
+/// The values of one connection.
 #[derive(Clone, Debug)]
 #[cfg_attr(not(feature = "advice"), expect(dead_code, reason = "only advice fits paths"))]
 pub struct Entry {
@@ -26,27 +26,27 @@ pub struct Entry {
     pub(super) rate_mbps: f64,
     pub(super) lower_bound: bool,
     pub(super) buffer_ms: Option<f64>,
-    /// Lost, of what was sent, where no queue stood when it was; none where the log does not say.
+    /// Share of the sent bytes lost without a queue; `None` if the log does not record losses.
     pub(super) loss: Option<f64>,
     pub(super) bytes: u64,
     pub(super) grid_ms: Option<f64>,
-    /// Within a burst of the grid, us.
+    /// Gap between ACKs within a burst of the grid, us.
     pub(super) gap_us: f64,
-    /// The most that a queue was seen to add.
+    /// Maximum queueing delay.
     pub(super) queue_ms: f64,
-    /// `buffer_ms`, where losses leave no doubt that they came from a full queue.
+    /// `buffer_ms`, if the losses clearly came from a full queue.
     pub(super) full_ms: Option<f64>,
-    /// Lost, of what was sent, whatever the queue was.
+    /// Share of the sent bytes lost, with or without a queue.
     pub(super) lost: Option<f64>,
-    /// From the first byte sent to the last event, ms.
+    /// Time from the first byte sent to the last event, ms.
     pub(super) time_ms: f64,
-    /// The buffer and the random loss that reproduce it.
+    /// The buffer and the random loss that reproduce the connection.
     #[cfg(feature = "advice")]
     pub(super) fit: Option<Fit>,
 }
 
 impl Entry {
-    /// Of a connection; `None` if it shows neither rate nor RTT.
+    /// The values of a connection; `None` if it shows no rate or no RTT.
     pub fn of(followed: &Followed) -> Option<Entry> {
         let shown = Shown::of(followed);
         Some(Entry {
@@ -73,8 +73,8 @@ impl Entry {
     }
 }
 
-/// Share of the losses that came at RTTs within a fifth of the largest queue that was seen: they
-/// are overshoot, and not random.
+/// Share of the losses at a queueing delay of at least 80 % of the maximum: overshoot, not random
+/// loss.
 fn overshoot(followed: &Followed, shown: &Shown) -> f64 {
     let losses = &followed.signals.loss_rtt;
     let Some((most, min)) = shown.queue_max_ms.zip(followed.min_rtt) else { return 0.0 };
@@ -87,19 +87,19 @@ fn overshoot(followed: &Followed, shown: &Shown) -> f64 {
         / 100.0
 }
 
-/// What a full queue adds, ms, where losses leave no doubt: many, at about the same RTT, and near
-/// the largest RTT that was seen. Losses by chance come at any RTT, and few at a time.
+/// Queueing delay of a full queue, ms, if losses show it clearly: many losses, at about the same
+/// RTT, and near the maximum RTT. Random losses occur at any RTT, a few at a time.
 fn full_buffer(followed: &Followed, shown: &Shown) -> Option<f64> {
     let losses = &followed.signals.loss_rtt;
     let min = ms(followed.min_rtt?.0);
     let queue = |share: f64| losses.quantile(share).map(|rtt| rtt / 1e6 - min);
     let alike = queue(0.25)? >= 0.6 * queue(0.75)?;
-    // An ACK that was delayed adds its wait to the largest RTT.
+    // A delayed ACK adds its delay to the maximum RTT.
     let near = |buffer: &f64| shown.queue_max_ms.is_none_or(|most| most <= 2.0 * buffer);
     shown.buffer_ms.filter(|buffer| losses.len() >= LEAST_LOSSES && alike && near(buffer))
 }
 
-/// A buffer, ms, and a random loss.
+/// A buffer in ms and a random loss ratio.
 #[cfg(feature = "advice")]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Fit {
@@ -107,7 +107,7 @@ pub(super) struct Fit {
     pub(super) loss: f64,
 }
 
-/// The grid that its ACKs came on, ms. A faster one than this is the rhythm of the packets.
+/// The period of its ACK grid, ms. A shorter period is the spacing of the packets.
 #[cfg(feature = "advice")]
 pub(super) fn grid(entry: &Entry) -> Option<f64> {
     entry.grid_ms.filter(|period| *period >= LEAST_GRID_MS)
@@ -115,13 +115,12 @@ pub(super) fn grid(entry: &Entry) -> Option<f64> {
 
 #[cfg(feature = "advice")]
 impl Entry {
-    /// Lost, of what was sent, while the queue was not near the largest that was seen; 0 where the log
-    /// does not say.
+    /// Share of the sent bytes lost without a queue; 0 if the log does not record losses.
     pub(super) fn random(&self) -> f64 {
         self.loss.unwrap_or(0.0)
     }
 
-    /// The buffer and the random loss that reproduce the connection, or what it shows of them.
+    /// The fitted buffer and random loss, or the values that the connection itself shows.
     pub(super) fn fit(&self) -> Fit {
         let assumed = self.rtt_ms.max(self.queue_ms).max(LEAST_BUFFER_MS);
         let buffer_ms = self.full_ms.unwrap_or(assumed);

@@ -1,5 +1,5 @@
-//! The recorded connections in the simulator, with the sender that they had: the buffer and the
-//! random loss of each that reproduce its loss and its time, and how well the whole does.
+//! Simulates the recorded connections with their own sender: fits the buffer and random loss that
+//! reproduce the loss and the time of each, and checks the result as a whole.
 
 use super::entry::{Entry, Fit, grid, size};
 use super::text::quantile;
@@ -9,45 +9,45 @@ use firstflight_lab::scenario::{Hosts, Scenario};
 use firstflight_lab::{Error, NamedArm};
 use firstflight_path::Path;
 
-/// Connections that are simulated at most.
+/// Maximum number of connections simulated.
 const MOST: usize = 40;
-/// Seeds of a trial of one buffer and one loss.
+/// Number of seeds for each pair of buffer and loss.
 const FIT_SEEDS: u64 = 3;
-/// Seeds of the check.
+/// Number of seeds for the check.
 const CHECK_SEEDS: u64 = 20;
-/// Buffers that are tried, over the one that losses show.
+/// Buffers tried, relative to the one that losses show.
 const NEAR: [f64; 5] = [0.67, 0.82, 1.0, 1.22, 1.5];
-/// The same where no loss showed one: the queue that was seen is a lower bound.
+/// The same if no loss showed one: the maximum queueing delay is a lower bound.
 const FAR: [f64; 5] = [1.0, 1.5, 2.2, 3.3, 5.0];
-/// Losses that are tried, over those that came without a queue.
+/// Loss ratios tried, relative to the loss without a queue.
 const LOSSES: [f64; 4] = [0.0, 0.5, 1.0, 1.5];
-/// A buffer and a loss reproduce a connection as well as the best if their misfit is not more than
-/// this above its; a misfit of 1 is a tenth of the time, or half of the loss.
+/// A buffer and a loss fit as well as the best if their misfit is at most this much larger. A
+/// misfit of 1 is 10 % of the time, or half of the loss.
 const AS_WELL: f64 = 1.0;
 
-/// The sender, and the hosts around it.
+/// Today's sender and its hosts.
 #[derive(Clone, Debug)]
 pub struct Today {
     /// The arm.
     pub arm: NamedArm,
     /// Initial window, packets.
     pub iw: u32,
-    /// Transport.
+    /// Transport and loss detection.
     pub host: Hosts,
 }
 
-/// Ends of the ranges that the connections leave open, as factors on the best fit.
+/// Ranges of the values that the connections leave open, as factors on the best fit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ends {
-    /// On buffers.
+    /// Range of buffers.
     pub buffers: [f64; 2],
-    /// On random loss; none if no connection shows any.
+    /// Range of random loss; `None` if no connection shows any.
     pub loss: Option<[f64; 2]>,
-    /// Random loss that would not show in as many packets, if none did.
+    /// Random loss that could go unseen in the captured number of packets, if none was seen.
     pub unseen: f64,
 }
 
-/// One trial: time in ms, and packets lost of those sent.
+/// Result of one trial: time in ms, and share of the sent packets lost.
 type Seen = (f64, f64);
 
 impl Today {
@@ -73,7 +73,7 @@ impl Today {
         Ok((outcome.acked_after.0 as f64 / 1e6, lost))
     }
 
-    /// Means over seeds: of the logarithm of time, and of loss.
+    /// Means over seeds of the logarithm of time, and of loss.
     fn mean(&self, entry: &Entry, fit: Fit, seeds: u64) -> Result<(f64, f64), Error> {
         let mut sums = (0.0, 0.0);
         for seed in 1..=seeds {
@@ -83,7 +83,7 @@ impl Today {
         Ok((sums.0 / seeds as f64, sums.1 / seeds as f64))
     }
 
-    /// The fits of a connection that are as good as the best, the best first.
+    /// All fits of a connection that are as good as the best; the best comes first.
     fn fits(&self, entry: &Entry) -> Result<Vec<Fit>, Error> {
         let (first, factors) = match entry.full_ms {
             Some(full) => (full, NEAR),
@@ -102,7 +102,7 @@ impl Today {
                 let (time, seen) = self.mean(entry, fit, FIT_SEEDS)?;
                 let late = if whole { (time - entry.time_ms.ln()).abs() / 0.1 } else { 0.0 };
                 let apart = (seen - lost).abs() / (lost / 2.0).max(0.005);
-                // Of what explains as much, the nearest to what was seen.
+                // Among equally good fits, prefers the one nearest to the observed values.
                 let usual = 0.1 * (buffer_ms / first).ln().abs();
                 tried.push((late + apart + usual, fit));
             }
@@ -113,10 +113,10 @@ impl Today {
         Ok(near.map(|(_, fit)| fit).collect())
     }
 
-    /// Fits buffer and random loss of the connections, and says what stays open.
+    /// Fits buffer and random loss of the connections, and returns the ranges left open.
     ///
     /// # Errors
-    /// One line, if a path is none.
+    /// A one-line message if a path is invalid.
     pub fn fit(&self, entries: &mut [Entry]) -> Result<Ends, Error> {
         let step = entries.len().div_ceil(MOST).max(1);
         let (mut low, mut high, mut fitted) = (0.0, 0.0, 0.0);
@@ -153,10 +153,11 @@ impl Today {
         })
     }
 
-    /// Simulates the same connections with the same sender, and holds that against the captures.
+    /// Simulates the same connections with the same sender, and compares the results with the
+    /// captures.
     ///
     /// # Errors
-    /// Those of [`Today::fit`].
+    /// The errors of [`Today::fit`].
     pub fn check(&self, entries: &[Entry], reasons: Vec<String>) -> Result<Model, Error> {
         let step = entries.len().div_ceil(MOST).max(1);
         let mut off = Vec::new();
@@ -168,7 +169,7 @@ impl Today {
             lost += weight * entry.lost.unwrap_or(loss);
             model_lost += weight * loss;
             bytes += weight;
-            // Of a longer one only the beginning is simulated.
+            // Only the start of a longer connection is simulated.
             if entry.bytes as f64 <= size(entry) {
                 off.push((time - entry.time_ms.ln()).abs());
                 times.push(time.exp());

@@ -1,28 +1,28 @@
-//! Recorded connections as a population of their own, for an A/B test that shall say what to do
-//! about exactly them.
+//! Recorded connections as a population of their own, for an A/B test whose result applies to
+//! exactly these paths.
 //!
-//! Beside [`to_toml`](super::to_toml), which tells how a large sample is distributed, every
-//! connection keeps what belongs together: it is a group of its own, or shares one with those most
-//! alike. So the effect on each can be told, and how far the effects differ from connection to
-//! connection. Paths behind a grid of ACKs get one, buffers that no loss showed are assumed from
-//! the round trip, and what was assumed is said, with the range between which an answer has to
-//! hold.
+//! [`to_toml`](super::to_toml) describes how a large sample is distributed. Here the values of each
+//! connection stay together: it is a group of its own, or shares one with the most similar
+//! connections. The result therefore shows the effect on each group, and how much the effects
+//! differ. If the ACKs of a connection followed a grid, its return path gets that grid. A buffer
+//! that no loss showed is assumed from the round trip, and each assumption is listed with the range
+//! over which an answer must hold.
 
 use super::entry::{Entry, MOST_BYTES, grid, size};
 use super::model::Ends;
 use super::text::{four, quantile, quoted, table};
 use std::fmt::Write as _;
 
-/// Groups at most: as many effects are enough to see how they spread, and each still gets enough
-/// of the simulated connections.
+/// Maximum number of groups: enough to show the spread of the effects, with enough simulated
+/// connections in each.
 const MOST_GROUPS: usize = 24;
 
-/// Something that the traces do not tell.
+/// A value that the traces do not show.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Assumed {
     /// Name of the value.
     pub value: String,
-    /// Replacement, with its reason.
+    /// The assumed value, with the reason.
     pub text: String,
 }
 
@@ -33,33 +33,32 @@ pub struct Paths {
     pub toml: String,
     /// Assumptions.
     pub assumed: Vec<Assumed>,
-    /// Connections that are in it.
+    /// Number of connections.
     pub connections: usize,
-    /// Bytes of an object on average, after the bound on them.
+    /// Mean object size, bytes, after the limit on sizes.
     pub mean_bytes: f64,
-    /// Median and extremes of round trip in ms, rate in Mbit/s, buffer in ms where losses showed
-    /// one, and loss where no queue stood: smallest, median, largest.
+    /// Minimum, median and maximum of the round trip, ms.
     pub rtt_ms: [f64; 3],
-    /// Rates.
+    /// Minimum, median and maximum of the rate, Mbit/s.
     pub rate_mbps: [f64; 3],
-    /// Buffers; `None` if no loss came with a queue.
+    /// Minimum, median and maximum of the buffer, ms; `None` if no loss came with a queue.
     pub buffer_ms: Option<[f64; 3]>,
-    /// Loss without a queue, of packets sent.
+    /// Minimum, median and maximum of the loss without a queue, as a share of the packets sent.
     pub loss: [f64; 3],
-    /// Connections whose rate is a lower bound.
+    /// Number of connections whose rate is a lower bound.
     pub lower_bounds: usize,
-    /// Periods of ACK grids in ms, and how many connections have one.
+    /// Periods of ACK grids in ms, and the number of connections with each.
     pub grids: Vec<(f64, usize)>,
 }
 
-/// Smallest, median and largest.
+/// Minimum, median and maximum.
 fn range(mut values: Vec<f64>) -> Option<[f64; 3]> {
     values.sort_by(f64::total_cmp);
     Some([*values.first()?, quantile(&values, 0.5), *values.last()?])
 }
 
-/// Connections that are described together: alike in group, grid and how well their rate is known,
-/// next to each other by round trip.
+/// Groups connections that share group, grid and kind of rate (exact or lower bound), adjacent in
+/// round trip.
 fn clusters(entries: &[Entry]) -> Vec<Vec<&Entry>> {
     let mut sorted: Vec<&Entry> = entries.iter().collect();
     if sorted.len() <= MOST_GROUPS {
@@ -72,11 +71,12 @@ fn clusters(entries: &[Entry]) -> Vec<Vec<&Entry>> {
     sorted.sort_by(|a, b| key(a).cmp(&key(b)).then(a.rtt_ms.total_cmp(&b.rtt_ms)));
     let size = sorted.len().div_ceil(MOST_GROUPS);
     let strata = sorted.chunk_by(|a, b| key(a) == key(b));
-    // At most one part of a stratum is shorter than `size`; too many small strata are no harm.
+    // In each stratum only the last group is smaller than `size`; many small strata do no harm.
     strata.flat_map(|stratum| stratum.chunks(size).map(<[&Entry]>::to_vec)).collect()
 }
 
-/// A value as one trace shows it, varied by how well it is known; more of them as they spread.
+/// The distribution of a value: a single value is spread by its uncertainty, several follow their
+/// own spread.
 fn values(mut of: Vec<f64>, suffix: &str, sigma: f64) -> String {
     match of.as_slice() {
         [one] => {
@@ -96,7 +96,7 @@ fn values(mut of: Vec<f64>, suffix: &str, sigma: f64) -> String {
     }
 }
 
-/// The name of a group, one of its own.
+/// A unique name for a group.
 fn name(members: &[&Entry], index: usize) -> String {
     let clean = |text: &str| text.chars().filter(|c| !c.is_control()).take(100).collect::<String>();
     match members {
@@ -137,7 +137,7 @@ fn group(text: &mut String, name: &str, weight: f64, members: &[&Entry]) {
     }
 }
 
-/// Where values come from, and between which ends an answer has to hold.
+/// The sources of the values, and the ranges over which an answer must hold.
 fn assumptions(entries: &[Entry], ends: &Ends) -> (String, Vec<Assumed>) {
     let n = entries.len();
     let count = |what: &dyn Fn(&Entry) -> bool| entries.iter().filter(|entry| what(entry)).count();
@@ -213,7 +213,7 @@ fn assumptions(entries: &[Entry], ends: &Ends) -> (String, Vec<Assumed>) {
 }
 
 impl Paths {
-    /// Out of these connections; `about` says what they are. `None` without any.
+    /// Creates the population; `about` describes the connections. `None` if there are none.
     pub fn of(entries: &[Entry], about: &str, ends: &Ends) -> Option<Paths> {
         let all = |of: &dyn Fn(&Entry) -> f64| range(entries.iter().map(of).collect());
         let (rtt_ms, rate_mbps) = (all(&|entry| entry.rtt_ms)?, all(&|entry| entry.rate_mbps)?);
@@ -228,7 +228,7 @@ impl Paths {
         let (mut left, mut names) = (1.0, Vec::<String>::new());
         for (index, members) in clusters.iter().enumerate() {
             let share = members.len() as f64 / entries.len() as f64;
-            // The last weight is what is left: they sum to 1 whatever their roundings.
+            // The last weight is the remainder, so the weights sum to 1 despite rounding.
             let weight = if index + 1 == clusters.len() { left } else { share };
             left -= weight;
             let mut name = name(members, index);

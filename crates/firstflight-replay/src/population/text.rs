@@ -1,11 +1,11 @@
-//! Quantiles, and values as a population file writes them.
+//! Quantiles, and values in the syntax of a population file.
 
-/// Shares at which quantiles are taken, if there are enough connections for them.
+/// Quantiles that are written if there are enough connections.
 const SHARES: [f64; 11] = [0.01, 0.05, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9, 0.95, 0.99];
-/// With fewer connections a group says nothing about its tails.
+/// A group with fewer connections says nothing about its tails.
 pub(super) const FEW: usize = 100;
 
-/// The quantile of sorted values, between neighbours in proportion.
+/// The quantile of sorted values, interpolated linearly.
 pub(super) fn quantile(sorted: &[f64], share: f64) -> f64 {
     let at = share * (sorted.len() - 1) as f64;
     let (low, high) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
@@ -13,11 +13,11 @@ pub(super) fn quantile(sorted: &[f64], share: f64) -> f64 {
 }
 
 pub(super) fn four(value: f64) -> f64 {
-    // Four digits: what a trace shows is not known better, and files compare.
+    // Four digits are as precise as a trace, and keep files comparable.
     format!("{value:.3e}").parse().unwrap_or(value)
 }
 
-/// A distribution as a population file writes it.
+/// A distribution in the syntax of a population file.
 pub(super) fn table(values: &mut [f64], suffix: &str) -> String {
     values.sort_by(f64::total_cmp);
     let Some((first, last)) = values.first().zip(values.last()) else { return String::new() };

@@ -1,9 +1,9 @@
-//! What the page of a replay shows: the finding, verdicts over all connections, and for the first
-//! ones RTT, delivery rate, windows, ACK spacing and inner signals over time, with the exit of
-//! every startup.
+//! Contents of a replay's page: the finding, verdicts over all connections, and for the first ones
+//! RTT, delivery rate, windows, ACK spacing and internal signals over time, with the exit of every
+//! startup.
 //!
-//! Frame, colours and tools are those of all pages (`firstflight-lab`, `report::html`); that
-//! frame is filled with [`STYLE`], [`BODY`], [`SCRIPT`] and [`Data`].
+//! The frame, colours and tools are shared by all pages (`firstflight-lab`, `report::html`);
+//! [`STYLE`], [`BODY`], [`SCRIPT`] and [`Data`] fill the frame.
 
 use crate::course::Course;
 use crate::results::{CapturedRow, Results, VerdictRow};
@@ -12,41 +12,41 @@ use crate::summary::{ConnectionRow, EARLY_BELOW, LATE_ABOVE};
 use firstflight_lab::report::html::{Page, STILL_SCRIPTS, STILL_STYLE};
 use serde::Serialize;
 
-/// Styles besides those of all pages.
+/// Styles in addition to those of all pages.
 pub const STYLE: &str = include_str!("style.css");
 /// Content below title and lead.
 pub const BODY: &str = include_str!("body.html");
 /// Draws the page from the data.
 pub const SCRIPT: &str = include_str!("page.js");
-/// Rows of the table of connections.
+/// Maximum number of rows in the table of connections.
 pub const MOST_ROWS: usize = 500;
 
-/// Everything the page shows.
+/// The data of the page.
 #[derive(Clone, Debug, Serialize)]
 pub struct Data<'a> {
     /// The heading.
     pub title: String,
     /// Result in a sentence or two.
     pub finding: String,
-    /// The command line that makes the page again.
+    /// The command line that reproduces the page.
     pub command: &'a str,
     /// Version of the program that wrote it.
     pub version: String,
-    /// A window at exit between these two shares of the BDP is right.
+    /// An exit window between these two multiples of the BDP is right.
     right_bdp: [f64; 2],
     arms: Vec<ArmData<'a>>,
     faults: Vec<&'a str>,
-    /// What was left out of files, and what is wrong with captures.
+    /// Parts of files that were left out, and faults of captures.
     notes: Vec<String>,
     verdicts: &'a [VerdictRow],
     captured: &'a [CapturedRow],
     connections: &'a [ConnectionRow],
-    /// Connections in all.
+    /// Total number of connections.
     count: usize,
     lines: &'a [Course],
 }
 
-/// A startup and how it is drawn on every page.
+/// A startup and its style on every page.
 #[derive(Clone, Debug, Serialize)]
 struct ArmData<'a> {
     arm: &'a str,
@@ -54,7 +54,7 @@ struct ArmData<'a> {
 }
 
 impl<'a> Data<'a> {
-    /// Of the results. `looks` says how each of [`Results::arms`] is drawn.
+    /// The data of the results. `looks` has the style of each of [`Results::arms`].
     pub fn new(results: &'a Results, looks: &[usize], command: &'a str) -> Data<'a> {
         let title = match &results.connections[..] {
             [one] => format!("Replay of {}", one.name),
@@ -86,9 +86,9 @@ impl<'a> Data<'a> {
 }
 
 impl Data<'_> {
-    /// As the page's script reads it.
+    /// JSON for the page's script.
     pub fn to_json(&self) -> String {
-        // Only maps with keys other than strings can fail here, and there are none.
+        // Serialization fails only for maps whose keys are not strings, and there are none.
         serde_json::to_string(self).unwrap_or_default()
     }
 }
@@ -104,14 +104,14 @@ pub const PAGE: Page<'_> = Page {
     scripts: &[SCRIPT],
 };
 
-/// The page: what a replay has to show, in the frame of all pages; `command` made it.
+/// The page of a replay in the common frame; `command` is the command line that reproduces it.
 #[cfg(feature = "advice")]
 pub fn page(results: &Results, command: &str) -> String {
     let data = data(results, command);
     PAGE.fill(&data.title, &data.version, &data.to_json())
 }
 
-/// Data of that page, with each startup drawn as on every page.
+/// The data of that page, with the style of each startup as on every page.
 #[cfg(feature = "advice")]
 pub fn data<'a>(results: &'a Results, command: &'a str) -> Data<'a> {
     let looks = firstflight_lab::report::looks(results.arms.iter().map(String::as_str));

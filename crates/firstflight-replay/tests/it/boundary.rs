@@ -1,5 +1,4 @@
-//! An internal error costs one connection or one file, whatever part of the reader or of its listener
-//! has it.
+//! An internal error costs one connection or one file, whether it occurs in a reader or in a sink.
 
 use firstflight_log::live::{Live, Opened, Record, What};
 use firstflight_log::{Extent, Fault, Id, Opening, Segment, Sink, Step, read};

@@ -1,5 +1,5 @@
-//! One TCP download, captured in every way there is: the same path and the same exits come out of
-//! all of them.
+//! One TCP download captured in every supported way; all captures give the same path and the same
+//! exits.
 
 use crate::model;
 

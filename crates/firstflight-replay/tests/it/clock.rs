@@ -1,6 +1,6 @@
-//! Per-ACK tables whose clock begins at the first ACK, from a made-up satellite link that releases
-//! ACKs on a grid, in bursts: the times are only differences, and what the published code decides
-//! is decided here at the same ACK.
+//! Per-ACK tables whose clock starts at the first ACK, from a synthetic satellite link that
+//! releases ACKs in bursts on a grid. Only time differences are known, and the exits come at the
+//! same ACK as in the published code.
 
 use firstflight::arm::Arm;
 use firstflight_log::read;

@@ -1,5 +1,4 @@
-//! One transfer, written as every stack writes it: the same path and the same exits come out of all
-//! of them.
+//! One transfer in the qlog dialect of every stack; all logs give the same path and the same exits.
 
 use crate::model;
 

@@ -1,5 +1,5 @@
-//! Files that are not what they should be: one line with file and place, partial results where
-//! something could be read, never a panic.
+//! Damaged and unexpected files give one line with file and position, partial results if something
+//! could be read, and never a panic.
 
 use crate::model;
 

@@ -1,4 +1,4 @@
-//! The tests of the readers, one program that links once.
+//! The tests of the readers, linked into one program.
 
 mod boundary;
 mod captures;

@@ -1,5 +1,5 @@
-//! QUIC in captures: a transfer that is sealed here, packet by packet, and opened with its key log,
-//! shows what its qlog shows.
+//! QUIC in captures: a transfer that is encrypted here, packet by packet, and decrypted with its
+//! key log gives the same results as its qlog.
 
 use crate::dialects::{gist, quiche};
 use crate::model::{Happened, Link, MSS, Moment, transfer};

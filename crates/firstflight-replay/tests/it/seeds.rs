@@ -1,5 +1,5 @@
-//! The seeds of the fuzzer as they are, cut short and with a byte changed: what the fuzzer asserts
-//! holds for each. The fuzzer itself looks for more in `make night`.
+//! Runs the fuzzer's assertions on its seeds: unchanged, truncated, and with one byte changed. The
+//! fuzzer itself searches further in `make night`.
 
 #[path = "../../../../fuzz/fuzz_targets/replayed.rs"]
 mod replayed;

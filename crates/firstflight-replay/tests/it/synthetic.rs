@@ -1,8 +1,9 @@
-//! TCP connections that never happened, and all that is true of them: a sender, a receiver, and a
-//! path that delays, loses and marks. Each packet is known at both ends, so a capture can be taken
-//! anywhere between them.
+//! Synthetic TCP connections with known ground truth: a sender, a receiver, and a path that delays,
+//! loses and marks packets. Each packet is known at both ends, so a capture can be taken anywhere
+//! between them.
 //!
-//! Nothing here knows the readers: headers are written byte by byte from RFC 9293 and its options.
+//! This module is independent of the readers: headers are written byte by byte from RFC 9293 and
+//! its options.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::cmp::Reverse;

@@ -1,4 +1,4 @@
-//! Tables as people have them: what their columns mean shows in the rows, or is asked for.
+//! Tables as users have them: the meaning of a column follows from its rows, or the user is asked.
 
 use crate::model::{replayed, row};
 use std::fmt::Write as _;

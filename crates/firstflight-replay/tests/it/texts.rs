@@ -1,4 +1,4 @@
-//! Text of Linux and of iperf3: the path shows, and exits only where there are ACKs.
+//! Text output of Linux and of iperf3: it shows the path, and exits only if it contains ACKs.
 
 use crate::model::{replayed, row};
 use std::fmt::Write as _;

@@ -1,6 +1,6 @@
-//! Captures as people have them: taken elsewhere on the path, doubled, out of order, cut, with a
-//! coarse clock or one that steps. Each is made from a connection whose truth is known, and gives
-//! the numbers of the good capture, a refusal, or a remark that is true.
+//! Captures as users have them: taken elsewhere on the path, duplicated, out of order, truncated,
+//! or with a coarse or stepping clock. Each is made from a connection with known ground truth, and
+//! gives the numbers of the good capture, a refusal, or a correct remark.
 
 use crate::model::replayed;
 use crate::synthetic::{MS, Packet, Plan, RAW, Random, Seen, along, connection, pcap};

@@ -1,5 +1,5 @@
-//! What stands in headers and what stands around them: a connection whose truth is known is written
-//! in other ways, and the answer stays what it was.
+//! Variations of headers and encapsulation: a connection with known ground truth is written in
+//! other ways, and the results stay the same.
 
 use crate::model::replayed;
 use crate::synthetic::{

@@ -1,4 +1,4 @@
-//! Connections of our testbeds as somebody else would have recorded them: without a word of ours.
+//! Connections of our testbeds as a third party would have recorded them, without our own events.
 
 use crate::captures::{CLIENT_ISN, Ip, PLAIN, SERVER_ISN, Tcp, pcap, plain, stamps, tcp};
 use firstflight::{Ack, Event};

@@ -1,4 +1,4 @@
-//! A confusion matrix: who sent, by what was answered.
+//! A confusion matrix of true and identified senders.
 
 use super::capture::{Kind, file, logs};
 use super::identified;

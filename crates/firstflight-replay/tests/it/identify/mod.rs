@@ -1,5 +1,5 @@
-//! Which startup was it? The confusion matrices of `docs/identify.md`, made of captures of our
-//! testbeds in which nothing stands but packets.
+//! Identification of startups: the confusion matrices of `docs/identify.md`, from captures of our
+//! testbeds that contain only packets.
 
 mod capture;
 mod matrix;

@@ -1,5 +1,5 @@
-//! A transfer that never happened, to be written down in every format there is: slow start over a
-//! link of known rate and delay.
+//! A synthetic transfer that can be written in every format: slow start over a link of known rate
+//! and delay.
 #![allow(dead_code, reason = "each test file uses its part of it")]
 
 use firstflight::arm::Arm;
