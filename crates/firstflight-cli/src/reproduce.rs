@@ -150,7 +150,7 @@ impl Output for List {
         let sheet = |source: &&Source| {
             let title = format!("{}: {}", source.name, source.document);
             let columns =
-                [("row", Side::Left), ("question", Side::Left), ("published", Side::Prose)];
+                [("row", Side::Left), ("check", Side::Left), ("published", Side::Prose)];
             let mut sheet = Sheet::new(title, columns);
             for item in &source.items {
                 sheet.row([item.id, &gate_words(item.gates), item.published]);
@@ -236,7 +236,7 @@ impl Output for Reproduction {
 /// Columns for a document's table.
 const COLUMNS: [(&str, Side); 7] = [
     ("row", Side::Left),
-    ("question", Side::Left),
+    ("check", Side::Left),
     ("published", Side::Prose),
     ("measured", Side::Prose),
     ("ours [95 %]", Side::Prose),
@@ -269,7 +269,7 @@ const RAW: [&str; 18] = [
 /// The table of a document.
 fn sheet(chapter: &Chapter) -> Sheet {
     let title = format!("{}: {}", chapter.name, chapter.document);
-    let mut sheet = Sheet::new(title, COLUMNS).dropping(&["question", "accepted", "published"]);
+    let mut sheet = Sheet::new(title, COLUMNS).dropping(&["check", "accepted", "published"]);
     let mut before = "";
     for row in &chapter.rows {
         let published = if row.id == before { "" } else { row.claim };
