@@ -40,6 +40,8 @@ pub(super) const LOG_ZERO: f64 = 16.0;
 
 /// Connections fall into so many batches, whose quantiles say how well a quantile is known.
 pub(super) const BATCHES: usize = 16;
+/// With fewer connections a batch has no 95th percentile.
+pub(super) const LEAST_OF_BATCH: u64 = 20;
 
 /// Bins of 1.6 % of a value: a sixteenth of the connections says no more.
 type Times = Counts<6>;
@@ -174,7 +176,7 @@ impl Sums {
         std::array::from_fn(|batch| {
             let quantile = |arm: usize| {
                 let times = &self.arms[arm].times[batch];
-                if times.total() < 20 { f64::NAN } else { times.quantile(0.95) }
+                if times.total() < LEAST_OF_BATCH { f64::NAN } else { times.quantile(0.95) }
             };
             libm::log(quantile(arm) / quantile(0))
         })
