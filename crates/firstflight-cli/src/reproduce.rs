@@ -149,8 +149,7 @@ impl Output for List {
     fn sheets(&self) -> Vec<Sheet> {
         let sheet = |source: &&Source| {
             let title = format!("{}: {}", source.name, source.document);
-            let columns =
-                [("row", Side::Left), ("check", Side::Left), ("published", Side::Prose)];
+            let columns = [("row", Side::Left), ("check", Side::Left), ("published", Side::Prose)];
             let mut sheet = Sheet::new(title, columns);
             for item in &source.items {
                 sheet.row([item.id, &gate_words(item.gates), item.published]);

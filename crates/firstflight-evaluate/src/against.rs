@@ -3,6 +3,7 @@
 use crate::report::{CellRow, CriterionRow, Report, Verdict};
 use crate::words::figure;
 use firstflight_path::Error;
+use firstflight_table::text::{xml, xml_body};
 use serde::Deserialize;
 use std::fmt::Write as _;
 
@@ -176,16 +177,16 @@ pub fn junit(changes: &[Change], now: &Report) -> String {
     let skipped = |change: &&Change| matches!(change.now, Verdict::NotRun | Verdict::NotApplicable);
     let mut out = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"RFC 9743 {}\" tests=\"{}\" failures=\"{fallen}\" errors=\"0\" skipped=\"{}\">\n",
-        escaped(&now.algorithm),
+        xml(&now.algorithm),
         changes.len(),
         changes.iter().filter(skipped).filter(|change| change.worse.is_empty()).count()
     );
     for change in changes {
-        let name = escaped(&format!("{} {}", change.section, change.title));
+        let name = xml(&format!("{} {}", change.section, change.title));
         let _ = write!(out, "  <testcase classname=\"rfc9743\" name=\"{name}\"");
         if !change.worse.is_empty() {
-            let text = escaped(&change.worse.join("\n"));
-            let what = escaped(&format!("{}: worse than before", change.now.name()));
+            let text = xml_body(&change.worse.join("\n"));
+            let what = xml(&format!("{}: worse than before", change.now.name()));
             let _ =
                 writeln!(out, ">\n    <failure message=\"{what}\">{text}</failure>\n  </testcase>");
         } else if skipped(&change) {
@@ -196,20 +197,4 @@ pub fn junit(changes: &[Change], now: &Report) -> String {
         }
     }
     out + "</testsuite>\n"
-}
-
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            // XML has no way to write other control characters.
-            letter if letter.is_control() && letter != '\n' => out.push(' '),
-            letter => out.push(letter),
-        }
-    }
-    out
 }

@@ -653,6 +653,7 @@ impl Plan {
                 "the link delivers in slots that hide pacing, and the arms differ in it: their difference here is not the pacer's".into(),
             );
         }
+        warnings.extend(self.scenario.path.long_jitter());
         warnings.extend(self.arms.iter().filter_map(NamedArm::varies));
         let unfinished = rows.iter().filter(|row| !row.complete).count();
         if unfinished > 0 {

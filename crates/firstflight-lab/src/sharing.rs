@@ -323,7 +323,9 @@ impl SharingPlan {
         let varies = self.plan.arms.iter().chain(&self.cross).filter_map(NamedArm::varies);
         let one = has_chance && self.plan.stages.is_none() && through == 1;
         let one = one.then(|| repeat::ONE_TRIAL.to_owned());
-        let warnings = doubts.into_iter().flatten().chain(varies).chain(one).collect();
+        let jitter = self.plan.scenario.path.long_jitter();
+        let warnings =
+            doubts.into_iter().flatten().chain(jitter).chain(varies).chain(one).collect();
         let plan = Plan { repeat: through, ..self.plan.clone() };
         Ok(Sharing { plan: SharingPlan { plan, ..self.clone() }, rows, warnings, stopped })
     }

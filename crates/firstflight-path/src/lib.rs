@@ -48,7 +48,7 @@
 //! | key | value | range | default |
 //! |---|---|---|---|
 //! | `queue` | capacity, not counting the packet in service: a size, `pkt` (of 1500 B), a time at the rate, `bdp` (rate x `rtt`), `unlimited` | 1500 B or more | `1bdp`; in reverse `unlimited` |
-//! | `loss` | independent loss, applied behind the queue | 0 to below 1 | `0` |
+//! | `loss` | independent loss, applied behind the queue | 0% to below 100%, in percent | `0` |
 //! | `ge` | `G:BURST:H:K`, loss in bursts: good to bad with probability G per packet, BURST packets in bad on average, loss H in bad, K in good; not with `loss` | shares 0 to 1, BURST 1 to 10^6 | none, K `0` |
 //! | `loss_every` | lose each packet whose number is a multiple of this | 1 to 10^9 | none |
 //! | `policer` | `RATE:BUCKET`, token bucket without a queue, BUCKET as time at its rate | below the rate of the link; bucket of 1500 B or more | none |
@@ -60,7 +60,7 @@
 //! | `ecn` | alone, with queue management: mark instead of drop. With a value as for `queue`, without management: mark packets that find at least that much in the queue; with `ce:SHARE`, mark that share at random | | none |
 //! | `jitter` | extra delay that keeps the order: `MAX`, `MIN-MAX` (uniform), or `normal:MEAN:SIGMA` (clipped at 0) | up to 100 s | none |
 //! | `reorder` | `SHARE:MEAN`, once or twice: exponential extra delay for a share of the packets, which other packets overtake | shares 0 to 1 together | none |
-//! | `dup` | share of packets that arrive twice | 0 to below 1 | `0` |
+//! | `dup` | share of packets that arrive twice | 0% to below 100%, in percent | `0` |
 //! | `steps` | constant rate: `TIME:RATE/TIME:RATE...`, later rates; `off` is an outage, which cannot be last | times increase | none |
 //! | `wander` | constant rate: `SD:TAU`, standard deviation and time constant of its logarithm, a step every 100 ms | SD 0.001 to 2 | none; TAU `1s` |
 //! | `lead_in` | Poisson: this many opportunities 100 ms apart come first | 1 to 10^6 | none |

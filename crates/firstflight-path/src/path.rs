@@ -1,7 +1,7 @@
 //! A path as a value: its parts and the quantities derived from them.
 
 use crate::capacity::{PACKET, Queue};
-use crate::direction::{Effects, Rate};
+use crate::direction::{Effects, Jitter, Rate};
 use crate::error::{Error, Key};
 use crate::release::{BatchSettings, Release};
 use crate::value;
@@ -368,6 +368,23 @@ impl Path {
             Rate::Poisson(poisson) => poisson.ms_slots && poisson.bps > 12_000_000,
             _ => false,
         }
+    }
+
+    /// A note on jitter longer than the round trip; `None` if there is none.
+    pub fn long_jitter(&self) -> Option<String> {
+        let sides = [("", self.effects()), ("up_", self.up_effects())];
+        sides.into_iter().find_map(|(prefix, effects)| {
+            let longest = match effects.jitter? {
+                Jitter::Uniform(_, high) => high,
+                Jitter::Normal(mean, _) => mean,
+            };
+            let [delay, rtt] = [longest, self.rtt].map(value::print_time);
+            (longest > self.rtt).then(|| {
+                format!(
+                    "{prefix}jitter of {delay} exceeds the round trip of {rtt}: a delayed packet holds back those behind it"
+                )
+            })
+        })
     }
 
     /// Bits per second available to a long transfer: the rate of the forward link (the first,

@@ -22,6 +22,7 @@ const RATES: &[(&str, u64)] =
     &[("bit", 1), ("kbit", 1_000), ("Mbit", 1_000_000), ("Gbit", 1_000_000_000)];
 const TIMES: &[(&str, u64)] = &[("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
 const SIZES: &[(&str, u64)] = &[("B", 1), ("kB", 1_000), ("MB", 1_000_000)];
+const PERCENT: &[(&str, u64)] = &[("%", PPB / 100)];
 const RATIOS: &[(&str, u64)] = &[("%", PPB / 100), ("", PPB)];
 
 /// Bits per second.
@@ -53,8 +54,12 @@ pub(crate) const SIZE: Quantity = Quantity {
     allowed: "1B to 1000000MB, with the unit B, kB or MB",
 };
 /// Parts of 1e-9, less than one.
-pub(crate) const LOSS: Quantity =
-    Quantity { units: RATIOS, min: 0, max: PPB - 1, allowed: "0 up to but not including 1 (100%)" };
+pub(crate) const LOSS: Quantity = Quantity {
+    units: PERCENT,
+    min: 0,
+    max: PPB - 1,
+    allowed: "0% up to but not including 100%, such as 0.1%",
+};
 /// Parts of 1e-9.
 pub(crate) const SHARE: Quantity =
     Quantity { units: RATIOS, min: 0, max: PPB, allowed: "0 to 1 (100%)" };
@@ -129,6 +134,17 @@ impl Quantity {
         let (number, unit) = split(&plain);
         if number.is_empty() {
             return Err(wrong("is not a number"));
+        }
+        // Nothing needs no unit.
+        if self.min == 0 && unit.is_empty() && nothing_but_zeros(number) {
+            return Ok(0);
+        }
+        // A fraction to the program, a percentage to many people.
+        if unit.is_empty() && self.units == PERCENT {
+            let fraction = scaled(number, PPB).and_then(|ppb| u64::try_from(ppb).ok());
+            let fraction = fraction.filter(|ppb| *ppb < PPB).map(print_percent);
+            let or = fraction.map_or(String::new(), |percent| format!(" or `{percent}`"));
+            return Err(wrong(&format!("the unit is missing (did you mean `{number}%`{or}?)")));
         }
         let Some(&(_, scale)) = self.units.iter().find(|(name, _)| *name == unit) else {
             return Err(wrong(&no_unit(number, unit, self.units.iter().map(|(name, _)| *name))));

@@ -94,14 +94,18 @@ pub fn readable_json(json: &str) -> Cow<'_, str> {
 
 /// Text as an attribute of XML. Control characters, which XML does not allow, become spaces.
 pub fn xml(text: &str) -> String {
+    xml_body(text).replace('"', "&quot;").replace('\n', " ")
+}
+
+/// The same between tags, where quotes and line breaks stay.
+pub fn xml_body(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
             '&' => out += "&amp;",
             '<' => out += "&lt;",
             '>' => out += "&gt;",
-            '"' => out += "&quot;",
-            c if c.is_control() => out.push(' '),
+            c if c.is_control() && c != '\n' => out.push(' '),
             c => out.push(c),
         }
     }

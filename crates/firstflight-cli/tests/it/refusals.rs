@@ -135,6 +135,10 @@ fn every_quantity_of_a_path_needs_its_unit_and_a_sane_value() {
         (&["--path", "rate=10,rtt=30ms"], &["rate=10: the unit is missing; allowed: "]),
         (&["--path", "rate=10Mbit,rtt=30"], &["rtt=30: the unit is missing; allowed: "]),
         (
+            &["--path", "geo,loss=0.5"],
+            &["loss=0.5: the unit is missing (did you mean `0.5%` or `50%`?)"],
+        ),
+        (
             &["--path", "rate=10Mbit,rtt=30ms,queue=30"],
             &["queue=30: the unit is missing; allowed: "],
         ),

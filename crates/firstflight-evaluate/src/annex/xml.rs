@@ -1,12 +1,13 @@
 //! The annex as XML for xml2rfc, version 3 (RFC 7991).
 
 use super::block::{Block, REFERENCE};
+use firstflight_table::text::xml_body;
 use std::fmt::Write as _;
 
 pub(super) fn of(title: &str, blocks: &[Block]) -> String {
     let mut out = format!(
         "<!-- For <back>. The references of the draft need RFC 9743:\n<xi:include href=\"https://bib.ietf.org/public/rfc/bibxml/reference.RFC.9743.xml\"/> -->\n<section anchor=\"evaluation\">\n  <name>{}</name>\n",
-        text(title)
+        xml_body(title)
     );
     let mut open = false;
     for block in blocks {
@@ -16,23 +17,23 @@ pub(super) fn of(title: &str, blocks: &[Block]) -> String {
                     out.push_str("  </section>\n");
                 }
                 open = true;
-                let (anchor, title) = (name(anchor), text(title));
+                let (anchor, title) = (name(anchor), xml_body(title));
                 let _ = writeln!(
                     out,
                     "  <section anchor=\"evaluation-{anchor}\">\n    <name>{title}</name>"
                 );
             }
             Block::Paragraph(words) => {
-                let _ = writeln!(out, "    <t>{}</t>", text(words));
+                let _ = writeln!(out, "    <t>{}</t>", xml_body(words));
             }
             Block::Refers(before, after) => {
-                let (before, after) = (text(before), text(after));
+                let (before, after) = (xml_body(before), xml_body(after));
                 let _ = writeln!(out, "    <t>{before}<xref target=\"{REFERENCE}\"/>{after}</t>");
             }
             Block::Items(items) => {
                 out.push_str("    <ul>\n");
                 for item in items {
-                    let _ = writeln!(out, "      <li>{}</li>", text(item));
+                    let _ = writeln!(out, "      <li>{}</li>", xml_body(item));
                 }
                 out.push_str("    </ul>\n");
             }
@@ -41,12 +42,12 @@ pub(super) fn of(title: &str, blocks: &[Block]) -> String {
                     let cells = cells.iter().map(|cell| format!("<{kind}>{cell}</{kind}>"));
                     format!("        <tr>{}</tr>\n", cells.collect::<String>())
                 };
-                let head = row("th", head.iter().map(|cell| text(cell)).collect());
+                let head = row("th", head.iter().map(|cell| xml_body(cell)).collect());
                 let body = rows
                     .iter()
-                    .map(|cells| row("td", cells.iter().map(|cell| text(cell)).collect()));
+                    .map(|cells| row("td", cells.iter().map(|cell| xml_body(cell)).collect()));
                 let body: String = body.collect();
-                let name = title.map(|title| format!("      <name>{}</name>\n", text(title)));
+                let name = title.map(|title| format!("      <name>{}</name>\n", xml_body(title)));
                 let name = name.unwrap_or_default();
                 let _ = write!(
                     out,
@@ -61,22 +62,7 @@ pub(super) fn of(title: &str, blocks: &[Block]) -> String {
     out + "</section>\n"
 }
 
-/// Escapes XML's special characters and replaces control characters with spaces.
-fn text(words: &str) -> String {
-    let mut out = String::with_capacity(words.len());
-    for letter in words.chars() {
-        match letter {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            letter if letter.is_control() => out.push(' '),
-            letter => out.push(letter),
-        }
-    }
-    out
-}
-
-/// A name for an anchor: letters, digits, points and hyphens only.
+/// What follows the first letter of an anchor: letters, digits, points and hyphens.
 fn name(words: &str) -> String {
     let kept = |letter: char| letter.is_ascii_alphanumeric() || letter == '.';
     let parts = words.split(|letter| !kept(letter)).filter(|part| !part.is_empty());

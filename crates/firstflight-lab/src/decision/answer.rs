@@ -17,7 +17,7 @@ pub enum Rule {
     Gentler,
     /// The best choice depends on the world.
     Depends,
-    /// Every other arm is slower in every world.
+    /// Every other arm is slower in every world, or none gains in every world.
     Keep,
     /// No effect exceeds its margin.
     Same,

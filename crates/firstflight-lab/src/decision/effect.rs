@@ -6,7 +6,7 @@
 //! assumptions, in proportion to their correlation.
 
 use super::limits::Limits;
-use super::sums::{LOG_UNIT, LOG_ZERO, Mean, Sums};
+use super::sums::{BATCHES, LEAST_OF_BATCH, LOG_UNIT, LOG_ZERO, Mean, Sums};
 use crate::stats::{Interval, Z_95};
 use serde::Serialize;
 
@@ -83,10 +83,9 @@ impl Effect {
             Is::Open
         };
         let within = worst >= -margin && best <= margin;
-        let (half, good) = ((high - low) / 2.0, sign * value);
         // Whether the interval contains this edge of the margin.
         let across = |edge: f64| worst <= edge && best > edge;
-        let factor = |edge: f64| (half / (good - edge).abs().max(f64::MIN_POSITIVE)).powi(2);
+        let factor = |edge: f64| clear_of(of, sign * edge);
         let settle = match is {
             Is::Open => factor(-accepted),
             Is::NoWorse if across(margin) => factor(margin),
@@ -100,6 +99,12 @@ impl Effect {
     pub(super) fn holds(&self) -> bool {
         matches!(self.is, Is::Better | Is::NoWorse)
     }
+}
+
+/// How many times the connections would take the interval to one side of an edge.
+pub(super) fn clear_of(of: Interval, edge: f64) -> f64 {
+    let half = (of.high - of.low) / 2.0;
+    (half / (of.value - edge).abs().max(f64::MIN_POSITIVE)).powi(2)
 }
 
 /// All effects of an arm in a world.
@@ -129,6 +134,27 @@ impl Effects {
     /// Whether it is faster, and no other effect is worse.
     pub(super) fn is_clean(&self) -> bool {
         self.time_pct.is == Is::Better && self.others().iter().all(Effect::holds)
+    }
+
+    /// Whether it may still come out as clean.
+    pub(super) fn may_be_clean(&self) -> bool {
+        self.time_pct.reaches && !self.has_worse()
+    }
+
+    /// Factor by which the connections must grow to settle whether it is clean.
+    pub(super) fn settle_clean(&self) -> f64 {
+        let Effect { value, low, high, margin, is, .. } = self.time_pct;
+        let time = match is {
+            Is::Better => 1.0,
+            _ => clear_of(Interval { value, low, high }, margin),
+        };
+        let open = self.others().into_iter().filter(|effect| !effect.holds());
+        open.map(|effect| effect.settle).fold(time, f64::max)
+    }
+
+    /// Factor by which the connections must grow to settle all that is open.
+    pub(super) fn settle(&self) -> f64 {
+        self.all().iter().map(|effect| effect.settle).fold(1.0, f64::max)
     }
 
     /// Whether any effect is worse beyond its margin.
@@ -280,6 +306,12 @@ impl<'a> World<'a> {
         let baseline = self.baseline(Mean::Queue) / 1e3;
         let margin = QUEUE_MS.max(QUEUE_SHARE * baseline);
         let most = limits.slower_pct.unwrap_or(SLOWER_PCT);
+        let mut p95 = Effect::new(less_time(self.p95(arm)), 1.0, P95_PCT, P95_PCT);
+        if !p95.low.is_finite() {
+            // A batch is too small. Twice the fewest connections give every batch its percentile.
+            let enough = (2 * BATCHES as u64 * LEAST_OF_BATCH) as f64;
+            p95.settle = (enough / self.flows() as f64).max(2.0);
+        }
         Effects {
             time_pct: Effect::new(self.time(arm, Z_95), 1.0, TIME_PCT, TIME_PCT),
             mean_pct: Effect::new(
@@ -288,7 +320,7 @@ impl<'a> World<'a> {
                 TIME_PCT,
                 TIME_PCT,
             ),
-            p95_pct: Effect::new(less_time(self.p95(arm)), 1.0, P95_PCT, P95_PCT),
+            p95_pct: p95,
             slower_pct: Effect::new(slower.map(|share| share * 100.0), -1.0, most, most),
             loss_points: Effect::new(
                 self.loss(arm, Z_95),

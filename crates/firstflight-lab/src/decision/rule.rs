@@ -1,7 +1,7 @@
 //! The seven rules, in order.
 
 use super::answer::{ArmRow, Decision, Rule};
-use super::effect::{Effect, Effects, Is, TIME_PCT, World, less_time};
+use super::effect::{Drawn, Effect, Effects, Is, TIME_PCT, World, clear_of, less_time};
 use crate::stats::{Interval, Z_95};
 use std::cmp::Ordering;
 
@@ -62,8 +62,7 @@ impl ArmRow {
 
     /// Factor on the number of connections that would settle all open effects.
     fn settle(&self) -> f64 {
-        let all = self.effects.iter().flat_map(Effects::all);
-        all.map(|effect| effect.settle).fold(1.0, f64::max)
+        self.effects.iter().map(Effects::settle).fold(1.0, f64::max)
     }
 }
 
@@ -137,6 +136,34 @@ fn turn(decision: &Decision, worlds: &[World<'_>]) -> Option<Turn> {
     })
 }
 
+/// How many times the connections would settle whether an arm gains in one world without a price,
+/// and another one, or the baseline, in another world; 1 where that is settled.
+fn open_turn(decision: &Decision, worlds: &[World<'_>]) -> f64 {
+    let arms = 0..=decision.arms.len();
+    let logs: Vec<Vec<Drawn>> =
+        worlds.iter().map(|world| arms.clone().map(|arm| world.log(arm)).collect()).collect();
+    // How many times the connections would show that an arm is ahead of another in some world, or not.
+    let ahead = |a: usize, b: usize| {
+        let named = |world: &usize| match a.checked_sub(1) {
+            None => Some(1.0),
+            Some(row) => {
+                let effects = &decision.arms[row].effects[*world];
+                effects.may_be_clean().then(|| effects.settle_clean())
+            }
+        };
+        let lead = |world: usize| {
+            let lead = less_time(logs[world][a].less(&logs[world][b]).interval(Z_95));
+            let settled = if lead.low > TIME_PCT { 1.0 } else { clear_of(lead, TIME_PCT) };
+            (lead.high > TIME_PCT).then_some(settled)
+        };
+        let of = |world: usize| Some(f64::max(named(&world)?, lead(world)?));
+        (0..worlds.len()).filter_map(of).min_by(f64::total_cmp)
+    };
+    let pairs = arms.clone().flat_map(|a| (0..a).map(move |b| (a, b)));
+    let open = pairs.filter_map(|(a, b)| Some(f64::max(ahead(a, b)?, ahead(b, a)?)));
+    open.filter(|times| *times > 1.0).min_by(f64::total_cmp).unwrap_or(1.0)
+}
+
 /// Applies the first rule that fits.
 pub(super) fn apply(decision: &mut Decision, worlds: &[World<'_>]) {
     let arms = decision.arms.clone();
@@ -168,13 +195,20 @@ pub(super) fn apply(decision: &mut Decision, worlds: &[World<'_>]) {
         decision.sentence =
             format!("No difference that anybody would notice: keep {}.", decision.baseline);
     } else {
-        decision.rule = Rule::NotSettled;
         let open = rows().filter(|row| row.settle() > 1.0 && row.may_gain());
         let open = open.max_by(|a, b| a.worst_time().total_cmp(&b.worst_time()));
         decision.arm = open.and_then(name);
-        let more = open.map_or(1.0, ArmRow::settle);
-        decision.settled_at = settled_at(decision.connections, more);
-        decision.sentence = decision.not_settled(more);
+        let more = open.map_or_else(|| open_turn(decision, worlds), ArmRow::settle);
+        if more > 1.0 {
+            decision.rule = Rule::NotSettled;
+            decision.settled_at = settled_at(decision.connections, more);
+            decision.sentence = decision.not_settled();
+        } else {
+            let baseline = &decision.baseline;
+            decision.rule = Rule::Keep;
+            decision.sentence = format!("No arm gains under every assumption: keep {baseline}.");
+            decision.deploy = Some(baseline.clone());
+        }
     }
 }
 

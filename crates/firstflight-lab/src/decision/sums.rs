@@ -41,6 +41,8 @@ pub(super) const LOG_ZERO: f64 = 16.0;
 /// Number of batches of connections; the spread of their quantiles gives the accuracy of a
 /// quantile.
 pub(super) const BATCHES: usize = 16;
+/// With fewer connections a batch has no 95th percentile.
+pub(super) const LEAST_OF_BATCH: u64 = 20;
 
 /// Bins of 1.6 % of a value, which is finer than the accuracy that a sixteenth of the connections
 /// allows.
@@ -176,7 +178,7 @@ impl Sums {
         std::array::from_fn(|batch| {
             let quantile = |arm: usize| {
                 let times = &self.arms[arm].times[batch];
-                if times.total() < 20 { f64::NAN } else { times.quantile(0.95) }
+                if times.total() < LEAST_OF_BATCH { f64::NAN } else { times.quantile(0.95) }
             };
             libm::log(quantile(arm) / quantile(0))
         })

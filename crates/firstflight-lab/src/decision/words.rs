@@ -202,19 +202,18 @@ impl Decision {
         )
     }
 
-    pub(super) fn not_settled(&self, more: f64) -> String {
+    pub(super) fn not_settled(&self) -> String {
         let n = self.connections;
         match self.settled_at {
             Some(m) => {
                 format!("Not settled at {n} connections; about {m} would settle it.")
             }
-            None if more > 1.0 => {
+            None => {
                 let baseline = &self.baseline;
                 format!(
                     "Not settled at {n} connections, and unlikely to be with more: keep {baseline}."
                 )
             }
-            None => format!("No arm gains under every assumption: keep {}.", self.baseline),
         }
     }
 }

@@ -221,9 +221,9 @@ impl Population {
     fn plain_path(drawn: &Drawn, keys: &str) -> Result<Path, Error> {
         if !keys.is_empty() {
             let up = drawn.up_kbps.map_or(String::new(), |kbps| format!(",up={kbps}kbit"));
-            let loss =
-                format!("{}.{:09}", drawn.loss_ppb / 1_000_000_000, drawn.loss_ppb % 1_000_000_000);
-            let loss = if drawn.loss_ppb == 0 { String::new() } else { format!(",loss={loss}") };
+            let (whole, rest) = (drawn.loss_ppb / 10_000_000, drawn.loss_ppb % 10_000_000);
+            let loss = format!(",loss={whole}.{rest:07}%");
+            let loss = if drawn.loss_ppb == 0 { String::new() } else { loss };
             let (rate, rtt, queue) = (drawn.rate_kbps, drawn.rtt_us, drawn.queue_bytes);
             return Path::parse(&format!(
                 "rate={rate}kbit,rtt={rtt}us,queue={queue}B{up}{loss},{keys}"

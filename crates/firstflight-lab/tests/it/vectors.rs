@@ -1,4 +1,4 @@
-//! Vectors are self-contained and conform to their schema.
+//! Vectors are self-contained.
 
 use firstflight::arm::{Arm, RECOVERIES, STARTUPS};
 use firstflight::controller::Config;
@@ -8,7 +8,6 @@ use firstflight::{Event, Ratio, Seq, Time};
 use firstflight_lab::parse_arms;
 use firstflight_lab::vectors::{ANSWERS, Rules, columns, make, standard, to_json};
 use serde_json::Value;
-use std::path::Path;
 
 fn document(arms: &str, rules: Rules) -> Value {
     let vectors = make(&parse_arms(arms).expect("arms"), rules).expect("vectors");
@@ -88,28 +87,11 @@ fn every_answer_follows_from_the_file_alone() {
 }
 
 #[test]
-fn the_file_is_as_its_schema_says() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/vectors.schema.json");
-    let schema: Value =
-        serde_json::from_str(&std::fs::read_to_string(file).expect("a file")).expect("JSON");
+fn a_step_has_a_value_for_every_column() {
     let document = document("slowstart,rapid", Rules::Both);
-    let fits = |value: &Value, schema: &Value| {
-        let mut known: Vec<&String> =
-            schema["properties"].as_object().expect("an object").keys().collect();
-        let mut here: Vec<&String> = value.as_object().expect("an object").keys().collect();
-        known.sort();
-        here.sort();
-        assert_eq!(known, here, "the fields of {}", schema["title"]);
-        let required = schema["required"].as_array().expect("a list").len();
-        assert_eq!(required, known.len(), "all are required");
-    };
-    fits(&document, &schema);
-    assert_eq!(document["version"], schema["properties"]["version"]["const"]);
     let width = document["columns"].as_array().expect("a list").len();
     assert_eq!(width, 2 + EVENT.len() + ANSWERS.len());
     for vector in document["vectors"].as_array().expect("a list") {
-        fits(vector, &schema["$defs"]["vector"]);
-        fits(&vector["config"], &schema["$defs"]["config"]);
         for step in vector["steps"].as_array().expect("a list") {
             assert_eq!(step.as_array().expect("a list").len(), width, "{step}");
         }

@@ -52,7 +52,7 @@ fn each_unit_is_understood() {
         ("rate=0.57Mbit , rtt=56000us, queue=21000B", "rate=570kbit,rtt=56ms,queue=21kB"),
         ("queue=0.25bdp,rate=933.1Mbit,rtt=1.5ms", "rate=933.1Mbit,rtt=1.5ms,queue=0.25bdp"),
         (
-            "rate=10Gbit,rtt=140ms,queue=unlimited,loss=0.0006",
+            "rate=10Gbit,rtt=140ms,queue=unlimited,loss=0.06%",
             "rate=10Gbit,rtt=140ms,queue=unlimited,loss=0.06%",
         ),
         (
@@ -137,7 +137,7 @@ fn a_name_is_overridden_by_the_keys_behind_it() {
 fn a_toml_file_gives_the_same_path_as_inline_text() {
     let place = file(
         "dsl.toml",
-        "name = \"my line\"\nsource = \"measured, twice\"\nrate = \"30Mbit\"\nrtt = \"30ms\"\nloss = 0.005\nqueue = \"50ms\"\n",
+        "name = \"my line\"\nsource = \"measured, twice\"\nrate = \"30Mbit\"\nrtt = \"30ms\"\nloss = \"0.5%\"\nqueue = \"50ms\"\n",
     );
     let path = parse(place.to_str().expect("UTF-8"));
     assert_eq!(path, parse("rate=30Mbit,rtt=30ms,queue=50ms,loss=0.5%"));
@@ -181,7 +181,7 @@ fn each_wrong_value_is_refused_in_one_line_that_names_key_value_and_range() {
     const TIMES: &str = "allowed: more than 0 and at most 100s, with the unit us, ms or s";
     const QUEUES: &str =
         "allowed: bytes (B, kB, MB), packets (pkt), time (us, ms, s), bdp, or `unlimited`";
-    const LOSSES: &str = "allowed: 0 up to but not including 1 (100%)";
+    const LOSSES: &str = "allowed: 0% up to but not including 100%, such as 0.1%";
     for (text, expected) in [
         ("", "empty path; give a name such as `geo`, or rate=100Mbit,rtt=30ms,queue=30ms".to_owned()),
         ("goe", "`goe` is not a known path (did you mean `geo`?); allowed: a name listed by `firstflight paths`, key=value items, or a .toml file".to_owned()),
@@ -216,7 +216,14 @@ fn each_wrong_value_is_refused_in_one_line_that_names_key_value_and_range() {
         ("rate=1Mbit,rtt=30ms,queue=0.1bdp", "queue=0.1bdp: comes to 375 B and holds no packet of 1500 B; allowed: 1500B or more, or `unlimited`".to_owned()),
         ("rate=1Mbit,rtt=30ms,up_queue=1ms", "up_queue=1ms: comes to 1250 B and holds no packet of 1500 B; allowed: 1500B or more, or `unlimited`".to_owned()),
         ("rate=1Mbit,rtt=30ms,loss=100%", format!("loss=100%: is too large; {LOSSES}")),
-        ("rate=1Mbit,rtt=30ms,loss=1", format!("loss=1: is too large; {LOSSES}")),
+        (
+            "rate=1Mbit,rtt=30ms,loss=0.5",
+            format!("loss=0.5: the unit is missing (did you mean `0.5%` or `50%`?); {LOSSES}"),
+        ),
+        (
+            "rate=1Mbit,rtt=30ms,loss=1",
+            format!("loss=1: the unit is missing (did you mean `1%`?); {LOSSES}"),
+        ),
         ("rate=1Mbit,rtt=30ms,loss=-1%", format!("loss=-1%: is negative; {LOSSES}")),
         ("rate=1Mbit,rtt=30ms,loss=1ms", format!("loss=1ms: unknown unit; {LOSSES}")),
         ("rate=1Mbit,rtt=30ms,up_loss=120%", format!("up_loss=120%: is too large; {LOSSES}")),

@@ -59,8 +59,8 @@ impl Today {
         });
         let rtt = (entry.rtt_ms * 1e3).max(1e3);
         let path = Path::parse(&format!(
-            "rate={rate:.0}kbit,rtt={rtt:.0}us,queue={queue:.0}B,loss={:.9}{back}",
-            fit.loss.clamp(0.0, 0.5)
+            "rate={rate:.0}kbit,rtt={rtt:.0}us,queue={queue:.0}B,loss={:.7}%{back}",
+            100.0 * fit.loss.clamp(0.0, 0.5)
         ))?;
         let scenario = Scenario {
             iw: self.iw,
