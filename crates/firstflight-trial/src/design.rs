@@ -42,7 +42,7 @@ impl Slots {
 /// Randomization design of a trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Design {
-    /// Unit that is assigned an arm.
+    /// Unit of randomization.
     pub by: By,
     /// Number of bits of an IPv4 address that identify a client, 0 to 32.
     pub prefix_v4: u8,
