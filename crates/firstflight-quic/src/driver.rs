@@ -68,7 +68,7 @@ pub struct Status {
     pub phase: Phase,
     /// Congestion window, bytes.
     pub cwnd: u64,
-    /// Slow-start threshold, bytes; `None` while never set.
+    /// Slow-start threshold, bytes; `None` if never set.
     pub ssthresh: Option<u64>,
     /// Exit of the startup, if any.
     pub exit: Option<Exit>,

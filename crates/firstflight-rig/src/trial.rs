@@ -61,7 +61,7 @@ pub struct Setup<'a> {
     pub limit: Nanos,
     /// Seed of every random draw, of the path and of the stacks.
     pub seed: u64,
-    /// Which path of a population this is; keys the draws together with the seed.
+    /// Index of the path in a population; keys the draws together with the seed.
     pub path_index: u64,
 }
 
@@ -133,7 +133,7 @@ pub struct Shared<'a> {
     pub limit: Nanos,
     /// Seed of every random draw, of the path and of the stacks.
     pub seed: u64,
-    /// Which path of a population this is; keys the draws together with the seed.
+    /// Index of the path in a population; keys the draws together with the seed.
     pub path_index: u64,
     /// Interval at which every flow's delivered bytes are recorded; `None` records nothing.
     pub sample: Option<Nanos>,

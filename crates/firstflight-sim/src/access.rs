@@ -130,7 +130,7 @@ pub struct Arrangement {
 pub struct Counted {
     /// Data packets sent.
     pub sent: u64,
-    /// Of these, dropped by the path.
+    /// Data packets dropped by the path.
     pub dropped: u64,
 }
 

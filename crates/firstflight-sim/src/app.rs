@@ -106,7 +106,7 @@ pub struct Part {
     pub from: u64,
     /// Offset of its end.
     pub to: u64,
-    /// When the application began to write it.
+    /// When the application started to write it.
     pub written: Time,
     /// When the send buffer had taken all of it.
     pub taken: Option<Time>,

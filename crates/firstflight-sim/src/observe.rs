@@ -35,7 +35,7 @@ impl Cause {
 /// The state of one flow right after an event.
 #[derive(Clone, Copy, Debug)]
 pub struct Snapshot {
-    /// Which flow.
+    /// The flow.
     pub flow: u32,
     /// Time of the event, on the trial's clock.
     pub now: Time,

@@ -50,7 +50,7 @@ struct Opening {
 pub(crate) struct Opened {
     pub flow: usize,
     pub handshake_rtt: Nanos,
-    /// Whether this differs from the planned start time.
+    /// Whether data starts at another time than planned.
     pub late: bool,
 }
 

@@ -68,7 +68,7 @@ pub struct Outcome {
     pub delivered: u64,
     /// Data packets sent, retransmissions and probes included.
     pub packets_sent: u64,
-    /// Packets declared lost and truly dropped by the path.
+    /// Packets declared lost that the path had dropped.
     pub packets_lost: u64,
     /// Packets dropped by the path, whether or not the sender noticed.
     pub packets_dropped: u64,

@@ -35,7 +35,7 @@ pub struct Shared<'a> {
     pub limit: Nanos,
     /// Seed of every random draw of the path.
     pub seed: u64,
-    /// Which path of a population this is; keys the draws together with the seed.
+    /// Index of the path in a population; keys the draws together with the seed.
     pub path_index: u64,
     /// Interval at which every flow's delivered bytes are recorded; `None` records nothing.
     pub sample: Option<Nanos>,
@@ -420,7 +420,7 @@ impl<E: Ends> Bottleneck<E> {
             if next >= self.limit {
                 break;
             }
-            // A timer that shrank into the past fires at once.
+            // A timer whose new due time has passed fires at once.
             now = next.max(now);
             if leaves == next {
                 // The queue comes before all other events of this instant.
@@ -479,7 +479,7 @@ impl<E: Ends> Bottleneck<E> {
             if own >= until {
                 break;
             }
-            // A timer that shrank into the past fires at once.
+            // A timer whose new due time has passed fires at once.
             now = own.max(now);
             self.step(flow, now, observer);
             self.look_at(flow, now);

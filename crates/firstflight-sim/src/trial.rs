@@ -29,7 +29,7 @@ pub struct Setup<'a> {
     pub limit: Nanos,
     /// Seed of every random draw of the path.
     pub seed: u64,
-    /// Which path of a population this is; keys the draws together with the seed.
+    /// Index of the path in a population; keys the draws together with the seed.
     pub path_index: u64,
 }
 
@@ -143,7 +143,7 @@ fn drive<E: Ends, O: Observer>(
         if own >= limit.0 {
             return (limit.0, Stop::TimeLimit);
         }
-        // A timer that shrank into the past fires at once.
+        // A timer whose new due time has passed fires at once.
         now = own.max(now);
         flow.step(now, &mut forward, &mut back, observer);
     }

@@ -20,12 +20,12 @@ pub trait Arrives: Plain {
 #[derive(Clone, Debug, Default)]
 pub struct Wire<T: Arrives> {
     ring: Ring<T>,
-    /// When the last one arrives.
+    /// When the last item arrives.
     last: u64,
 }
 
 impl<T: Arrives> Wire<T> {
-    /// When the next one arrives; [`NEVER`] if nothing is under way.
+    /// When the next item arrives; [`NEVER`] if nothing is in transit.
     #[inline]
     pub fn next(&self) -> u64 {
         self.ring.front().map_or(NEVER, Arrives::at)

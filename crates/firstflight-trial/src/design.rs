@@ -42,7 +42,7 @@ impl Slots {
 /// Randomization design of a trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Design {
-    /// Unit that is assigned an arm.
+    /// Unit of randomization.
     pub by: By,
     /// Length of the IPv4 prefix that counts as one client, 0 to 32.
     pub prefix_v4: u8,

@@ -51,7 +51,7 @@ pub struct AckRecord {
     pub noted: Noted,
     /// Congestion window, as the previous ACK left it.
     pub cwnd: u32,
-    /// Threshold; 0x7fffffff while it was never set.
+    /// Threshold; 0x7fffffff if never set.
     pub ssthresh: u32,
     /// Outstanding packets, including SACKed and lost ones.
     pub packets_out: u32,

@@ -60,7 +60,7 @@ enum Blocked {
 pub struct Counters {
     /// Data packets sent, retransmissions and probes included.
     pub packets_sent: u64,
-    /// Packets declared lost and truly dropped.
+    /// Packets declared lost that the path had dropped.
     pub packets_lost: u64,
     /// Packets the path dropped.
     pub packets_dropped: u64,

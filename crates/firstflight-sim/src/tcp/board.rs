@@ -159,7 +159,7 @@ impl Board {
         self.end - self.base
     }
 
-    /// Packets declared lost so far, against the path's own record.
+    /// Packets declared lost so far, by their actual fate.
     pub fn truth(&self) -> Truth {
         self.truth
     }

@@ -11,10 +11,10 @@
 //! the estimator only. D2 a timestamp counts as the answer to a retransmission only on an ACK that
 //! moves `una`: a duplicate ACK echoes the last segment in order. D3 outside episodes, counting
 //! presets compare new data with the flight, so that only limited transmit uses the room that SACKs
-//! free; with RACK it is the pipe, as in Linux, which includes limited transmit. D4 a loss that a
-//! probe repaired is given to the controller as a loss, which opens an episode with nothing to
-//! retransmit. D5 a timeout inside an episode that keeps its target is given to the controller as a
-//! repeated one: both leave the threshold alone. D6 F-RTO's caps on the window after a genuine
+//! free. RACK compares it with the pipe, as Linux does, which includes limited transmit. D4 a loss
+//! that a probe repaired is given to the controller as a loss, which opens an episode with nothing
+//! to retransmit. D5 a timeout inside an episode that keeps its target is given to the controller
+//! as a repeated one: both leave the threshold alone. D6 F-RTO's caps on the window after a genuine
 //! timeout are enforced by counting less growth on the ACK that decides. D7 without SACK, every
 //! duplicate ACK is deducted from the pipe, not only as many as the flight at entry had segments: a
 //! recovery of hundreds of round trips sends far more new data than that and would stall. No
@@ -370,7 +370,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         self.window.bytes()
     }
 
-    /// The one timer.
+    /// The sender's only timer.
     #[inline]
     pub fn timer(&self) -> Option<Armed> {
         self.timer
