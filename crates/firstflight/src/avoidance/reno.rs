@@ -1,22 +1,22 @@
 //! Reno: one segment more per round trip, half the window when the network complains.
 //!
 //! At or above the threshold the window grows by `mss * acked / cwnd` per ACK. A loss or a mark
-//! multiplies it by beta and the result is window and threshold at once; a timeout sets the
-//! threshold alone, the controller sets the window. Follows: RFC 5681 section 3 (September 2009)
-//! and RFC 9002 section 7 (May 2021); RFC 8511 as an option; with `profile=linux` Linux 6.18
+//! multiplies the window by beta; the result is both the window and the threshold. A timeout sets
+//! only the threshold, and the controller sets the window. Follows: RFC 5681 section 3 (September
+//! 2009) and RFC 9002 section 7 (May 2021); RFC 8511 as an option; with `profile=linux` Linux 6.18
 //! (`tcp_reno_cong_avoid` and `tcp_reno_ssthresh`, behaviour, no text). State: 24 bytes, 8 of them
 //! change.
 //!
 //! Departures:
 //! * D1 (RFC5681 3.2-2): the window is not inflated by three segments in fast retransmit and
-//!   deflated later: every transport here counts what is in flight, which is what the inflation
-//!   stood in for.
+//!   deflated later: every transport here counts the bytes in flight, which the inflation
+//!   approximated.
 //! * D2 (RFC5681 3.1-eq4, RFC9002 7.3.2-2): the base of the cut is the largest flight of the last
-//!   round trip, at most the window: RFC 5681 takes the flight of the moment, RFC 9002 and Linux take
-//!   the window ([`Base`], `reno(base=cwnd)`).
+//!   round trip, at most the window: RFC 5681 uses the current flight, RFC 9002 and Linux use the
+//!   window ([`Base`], `reno(base=cwnd)`).
 //! * D3 (RFC5681 3.1-eq3): bytes are counted exactly and the remainder is kept (`L = 1`, RFC 3465
 //!   section 2.1), instead of rounding up to one byte per ACK. Linux counts segments: the window
-//!   grows by whole ones, once as many are acknowledged as it has.
+//!   grows by one segment once a full window of segments is acknowledged.
 //! * D4 (Linux): with `profile=linux` a timeout halves the window, not the flight.
 
 use super::{

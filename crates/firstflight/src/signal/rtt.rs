@@ -11,8 +11,8 @@
 //! Departures:
 //! * D1 (RFC9002 5.3-2): its prose updates the smoothed RTT before the deviation; its pseudocode
 //!   and RFC 6298 update the deviation first, and so does this code.
-//! * D2: a sample of zero is an RTT below one tick of the clock and counts as one tick: the first
-//!   sample that is not zero, or [`GRANULARITY`] before there is one. After a zero sample no
+//! * D2: a sample of zero is an RTT below one tick of the clock and counts as one tick: the
+//!   smallest nonzero sample, or [`GRANULARITY`] before there is one. After a zero sample no
 //!   timeout margin is shorter than a tick. Samples are capped at 2^56 ns (2.3 years). So no
 //!   division by a zero RTT occurs and nothing overflows.
 

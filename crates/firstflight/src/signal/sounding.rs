@@ -67,22 +67,23 @@ pub struct Sounding {
     /// First and last arrival of the open run.
     first: Arrival,
     last: Arrival,
-    /// Its rate in bytes per second, zero while it says nothing.
+    /// Rate of the open run in bytes per second; zero if it gives none.
     current: u64,
     /// The rates of the last closed runs, and the rounds they closed in.
     rates: [u64; KEPT],
     rounds: [u32; KEPT],
     /// The smallest RTT of the connection, the handshake's included.
     idle: Nanos,
-    /// Smallest and largest RTT of first arrivals of runs, while no queue of ours can be.
+    /// Smallest and largest RTT of first arrivals of runs, while no queue of the sender's own can
+    /// exist.
     heads: Option<(Nanos, Nanos)>,
-    /// The queue of some train was gone when the next one came.
+    /// The queue of some train was gone when the next one arrived.
     drained: bool,
-    /// That of a train of the first flight was still there.
+    /// The queue of a train of the first flight remained after a pause.
     crowded: bool,
 }
 
-/// As the present version of Plumb has it.
+/// The current version of Plumb's rules.
 impl Default for Sounding {
     fn default() -> Self {
         Sounding::of_version(3)
@@ -90,7 +91,7 @@ impl Default for Sounding {
 }
 
 impl Sounding {
-    /// As this version of Plumb has it, 1 to 3.
+    /// Follows this version of Plumb's rules, 1 to 3.
     pub fn of_version(version: u8) -> Sounding {
         Sounding {
             version,
@@ -108,8 +109,8 @@ impl Sounding {
         }
     }
 
-    /// By a clock of this tick, of which only the first arrival of a tick is told: a run lasts at
-    /// least four of them, so that its rate is right within a quarter.
+    /// Uses a clock with this tick; only the first arrival of each tick is reported. A run lasts at
+    /// least four ticks, so that its rate is accurate within a quarter.
     pub fn by_ticks(version: u8, tick: Nanos) -> Sounding {
         let least = u32::try_from(tick.0.saturating_mul(4).saturating_sub(1)).unwrap_or(u32::MAX);
         Sounding { least, ..Sounding::of_version(version) }
