@@ -62,7 +62,7 @@ enum State {
     /// The path has changed, without a loss: the window does not grow until the jump is
     /// acknowledged.
     Quiet { end: Seq },
-    /// Ordinary slow start, for the rest of the connection.
+    /// Nothing special applies for the rest of the connection.
     Normal,
 }
 
