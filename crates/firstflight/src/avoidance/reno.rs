@@ -30,7 +30,7 @@ use crate::options::params;
 use crate::units::{MAX_BYTES, Nanos, Ratio, Time};
 
 named! {
-    /// Whose arithmetic.
+    /// Arithmetic in use.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum Profile {
         /// Bytes, as the documents have it.
@@ -54,7 +54,7 @@ params! {
         pub abe: Option<Ratio> = None, "abe" [words OFF_OR_FACTOR if is_optional_factor] "decrease factor after ECN marks (RFC 8511: 0.8)";
         /// What beta multiplies.
         pub base: Base = Base::Inflight, "base" [] "what the factor multiplies";
-        /// Whose arithmetic.
+        /// Arithmetic in use.
         pub profile: Profile = Profile::Rfc5681;
     }
     preset "profile": Profile [] "RFC 5681, or the kernel's arithmetic in segments", of |params| params.profile, make Params::of;

@@ -16,7 +16,7 @@ use crate::options::{Listed, OptionValue};
 use crate::units::Nanos;
 use core::fmt;
 
-/// What marks segments lost.
+/// How segments are marked lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Marking {
     /// A counting rule.
@@ -36,7 +36,7 @@ pub enum Early {
     ByArm,
 }
 
-/// What is sent before the timeout.
+/// Probes sent before the timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Probe {
     /// Nothing.
@@ -47,7 +47,7 @@ pub enum Probe {
     Pto,
 }
 
-/// How lost repeats are found.
+/// How lost retransmissions are detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LostRepeat {
     /// By the timeout only.
@@ -88,7 +88,7 @@ impl Bounds {
     }
 }
 
-/// Which undo.
+/// The undo rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UndoRule {
     /// None.
@@ -104,7 +104,7 @@ pub enum UndoRule {
 pub struct Preset {
     /// The name in arms and tables.
     pub name: &'static str,
-    /// What marks segments lost.
+    /// How segments are marked lost.
     pub marking: Marking,
     /// Whether SACK is in use (QUIC: acknowledgement ranges).
     pub sack: bool,
@@ -120,13 +120,13 @@ pub struct Preset {
     pub bounds: Bounds,
     /// The timeout before the first sample.
     pub initial_rto: Nanos,
-    /// What is sent before the timeout.
+    /// Probes sent before the timeout.
     pub probe: Probe,
-    /// How lost repeats are found.
+    /// How lost retransmissions are detected.
     pub lost_repeats: LostRepeat,
     /// Whether F-RTO tests timeouts.
     pub f_rto: bool,
-    /// Which undo.
+    /// The undo rule.
     pub undo: UndoRule,
     /// Whether a timeout inside an episode keeps the episode's target.
     pub keep_target: bool,

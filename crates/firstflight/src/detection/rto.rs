@@ -65,7 +65,7 @@ pub struct Sent {
 pub struct Rto {
     options: Options,
     deadline: Option<Time>,
-    /// Doublings in force.
+    /// Number of doublings in effect.
     backoff: u32,
     /// Whether the timer has fired since `una` last moved.
     in_series: bool,
@@ -85,7 +85,7 @@ impl Rto {
         self.deadline
     }
 
-    /// Doublings in force.
+    /// Number of doublings in effect.
     pub fn backoff(&self) -> u32 {
         self.backoff
     }
