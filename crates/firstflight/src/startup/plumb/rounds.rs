@@ -1,4 +1,4 @@
-//! Rounds of startup: what each delivered and lost.
+//! Rounds of startup: the bytes that each delivered and lost.
 
 use crate::event::Ack;
 use crate::units::{Nanos, Rate, Seq, Time};
@@ -14,7 +14,7 @@ pub(super) struct Rounds {
     last: u64,
     before_last: u64,
     lost: u64,
-    /// This one holds time that is not startup's: its rate says nothing.
+    /// Whether the round contains time outside startup, which invalidates its rate.
     spoilt: bool,
 }
 
@@ -23,7 +23,7 @@ impl Rounds {
         *self = Rounds { end: nxt, began: now, ..Rounds::default() };
     }
 
-    /// One ACK of startup; whether a round has begun with it.
+    /// Processes one ACK of startup. Returns whether a round has begun with it.
     pub(super) fn on_ack(&mut self, ack: &Ack, min: Nanos) -> bool {
         self.lost = self.lost.saturating_add(ack.lost);
         if ack.una <= self.end {
@@ -45,7 +45,7 @@ impl Rounds {
         true
     }
 
-    /// What this round delivered so far, over at least `least`.
+    /// Delivery rate of this round so far, over at least `least`.
     fn rate(&self, ack: &Ack, least: Nanos) -> Option<Rate> {
         let took = ack.now.since(self.began).max(least);
         Rate::from_bytes_over(ack.delivered.saturating_sub(self.delivered), took)
@@ -66,12 +66,13 @@ impl Rounds {
         self.before_last > 0 && self.last.saturating_mul(4) <= self.before_last.saturating_mul(5)
     }
 
-    /// Half a round trip of this round is behind: its rate may be read.
+    /// Whether half a round trip of this round has passed, so that its rate is usable.
     pub(super) fn is_half_over(&self, now: Time, min: Nanos) -> bool {
         now.since(self.began).0 >= min.0 / 2
     }
 
-    /// The fastest of this round, if half of it is behind, and the last two, bytes per second.
+    /// The fastest of the last two rounds and of this one, if half of it has passed, in bytes per
+    /// second.
     pub(super) fn best(&self, ack: &Ack, min: Nanos) -> u64 {
         let readable = self.number > 0 && !self.spoilt && self.is_half_over(ack.now, min);
         let present = self.rate(ack, Nanos::ZERO).filter(|_| readable);
@@ -83,12 +84,12 @@ impl Rounds {
         self.lost
     }
 
-    /// A loss that came without an ACK.
+    /// A loss that was declared without an ACK.
     pub(super) fn on_loss(&mut self, bytes: u64) {
         self.lost = self.lost.saturating_add(bytes);
     }
 
-    /// Time has passed that is not startup's.
+    /// Time outside startup has passed: the current round is invalid.
     pub(super) fn interrupt(&mut self) {
         (self.end, self.spoilt) = (Seq(0), true);
     }
