@@ -116,7 +116,8 @@ impl Plumb {
         (floor > Plumb::threshold(min).max(min + self.noise)).then_some(floor - min)
     }
 
-    /// Whether the rise is below a quarter of the rise that indicates a queue.
+    /// Whether the rise is at most a quarter of the rise that indicates a queue, or within the
+    /// noise.
     fn calm(&self) -> bool {
         match (self.floor.floor(), self.floor.min_rtt()) {
             (Some(floor), Some(min)) => {
