@@ -42,7 +42,7 @@ named! {
     }
 }
 
-/// How startup ended. One per connection, unless a false alarm took the end back.
+/// How startup ended. There is one per connection, unless a false alarm undid the exit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exit {
     /// Why.
@@ -87,7 +87,7 @@ impl ExitReason {
     }
 }
 
-/// How congestion avoidance takes over: which row of the hand-over table applies.
+/// How congestion avoidance takes over: the row of the hand-over table that applies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Handover {
     /// The window reached its threshold without a loss: `W_max = cwnd`, `K = 0` (RFC 9438 section

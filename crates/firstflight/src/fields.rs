@@ -44,11 +44,11 @@ pub enum Value<'a> {
 pub struct Field<R: 'static> {
     /// Its name in every format.
     pub name: &'static str,
-    /// What it holds.
+    /// Type of its values.
     pub kind: Kind,
     /// Its unit; empty for a count, a position, a name.
     pub unit: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub doc: &'static str,
     get: fn(&R) -> Option<Value<'_>>,
     put: fn(&mut R, Option<&str>) -> Result<(), Wrong>,
@@ -74,7 +74,7 @@ impl<R> Field<R> {
     /// Sets the field from text, or from its absence; does nothing if the record has no such field.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The error in the text.
     pub fn put(&self, record: &mut R, text: Option<&str>) -> Result<(), Wrong> {
         (self.put)(record, text)
     }
@@ -88,14 +88,14 @@ pub trait Datum {
     /// Sets the value from text. Without text it stays unchanged, unless it is `needed`.
     ///
     /// # Errors
-    /// What is wrong with the text.
+    /// The error in the text.
     fn put(&mut self, text: Option<&str>, needed: bool) -> Result<(), Wrong>;
 }
 
 /// [`Datum::put`] for a value that is always present.
 ///
 /// # Errors
-/// What is wrong with the text.
+/// The error in the text.
 pub fn put<T>(
     to: &mut T,
     text: Option<&str>,

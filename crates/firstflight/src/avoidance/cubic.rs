@@ -513,7 +513,7 @@ impl Avoidance for Cubic {
                 *behind = Behind::default();
                 epoch.resize(sizes, kept);
             }
-            // It counts segments.
+            // Linux's epoch counts segments, whose number is kept.
             Epoch::Linux(_) if kept => {}
             Epoch::Linux(_) => s.epoch = Epoch::Pending(Handover::AfterLoss),
             Epoch::Pending(_) => {}

@@ -52,7 +52,7 @@ pub struct Reduced {
 
 /// A congestion avoidance algorithm.
 pub trait Avoidance {
-    /// The part that a false alarm has to restore (RFC 9438 section 4.9).
+    /// The state that a false alarm must restore (RFC 9438 section 4.9).
     type Saved: Copy;
 
     /// Growth at or above the threshold, outside recovery, by `acked` bytes; `cx.limited` is false

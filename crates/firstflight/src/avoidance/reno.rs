@@ -64,7 +64,7 @@ impl Params {
     /// RFC8511 3.1-1: the factor for Reno after marks, because a queue that marks is short.
     pub const ABE: Ratio = Ratio::new(4, 5);
 
-    /// What Linux does.
+    /// The behaviour of Linux.
     pub const LINUX: Params =
         Params { base: Base::Cwnd, profile: Profile::Linux, ..Params::DEFAULT };
 
@@ -80,8 +80,8 @@ impl Params {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reno {
     params: Params,
-    /// What the last divisions left over, in byte * byte: below the window of the last ACK. With
-    /// `profile=linux` the bytes acknowledged since the window last grew.
+    /// Remainder of the last divisions, in byte * byte: below the window of the last ACK. With
+    /// `profile=linux`, bytes acknowledged since the window last grew.
     carry: u64,
 }
 
@@ -108,13 +108,13 @@ impl Reno {
         w.cwnd = w.cwnd.max(cwnd.saturating_add(grown * mss).min(MAX_BYTES));
     }
 
-    /// What a cut by `beta` leaves of `base` bytes.
+    /// The threshold after a cut of `base` bytes by `beta`.
     pub(super) fn threshold(base: u64, beta: Ratio, cx: &Context) -> u64 {
         // RFC5681 3.1-eq4, RFC9002 7.3.2-2: beta times the base, at least two segments.
         beta.of(base).min(base).clamp(2 * segment(cx), MAX_BYTES)
     }
 
-    /// The same, in whole segments where the profile counts in them.
+    /// The same, in whole segments if the profile counts segments.
     fn cut(&self, base: u64, beta: Ratio, cx: &Context) -> u64 {
         let left = Reno::threshold(base, beta, cx);
         match self.params.profile {

@@ -150,7 +150,7 @@ pub struct Clock {
     pub ece: bool,
 }
 
-/// What to do.
+/// Action to take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Act {
     /// Nothing.

@@ -35,7 +35,7 @@ impl LostRepeats {
         reordering: Reordering,
         mss: u64,
     ) -> Losses {
-        // LINUX lost-repeat-2: with reordering on the path, that much further.
+        // LINUX lost-repeat-2: with reordering on the path, further by its degree.
         let margin = if fack { 0 } else { u64::from(reordering.degree()).saturating_mul(mss) };
         let mut losses = Losses::default();
         self.cursor = self.cursor.max(board.oldest_sent());

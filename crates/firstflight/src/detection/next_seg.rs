@@ -15,7 +15,7 @@
 use super::scoreboard::{Flags, Id, Scoreboard};
 use crate::units::Seq;
 
-/// Which rules apply.
+/// The rules that apply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Rules {
     /// Lowest lost segment not yet retransmitted, otherwise new data: RACK, QUIC, NewReno.

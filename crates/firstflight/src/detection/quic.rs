@@ -1,10 +1,10 @@
 //! Loss detection of QUIC: packets are lost when three later ones were acknowledged or after 9/8 of
 //! an RTT; probes never mark anything.
 //!
-//! Packet numbers are never reused, so there are no ambiguous samples and no lost repeats: every
-//! transmission is judged once. The probe timeout sends one or two packets to elicit an ACK and
-//! leaves the decision to that ACK. Losses that span three probe timeouts with nothing acknowledged
-//! in between are persistent congestion.
+//! Packet numbers are never reused, so there are no ambiguous samples and no lost retransmissions
+//! to find: every transmission is judged once. The probe timeout sends one or two packets to elicit
+//! an ACK and leaves the decision to that ACK. Losses that span three probe timeouts with nothing
+//! acknowledged in between are persistent congestion.
 //!
 //! Follows RFC 9002 (May 2021) sections 6 and 7.6. The RTT estimator is separate: RTTs are
 //! arguments. State: a cursor of 8 bytes and a count of 4. Departures: D1 distance is counted in

@@ -92,7 +92,7 @@ pub struct Rack {
     rtt: Nanos,
     /// The highest end delivered by earlier ACKs.
     fack: Seq,
-    /// The same including the ACK being processed.
+    /// The highest end delivered, including the ACK being processed.
     fack_now: Seq,
     /// The latest sent among the segments delivered by the ACK being processed, and its RTT.
     newest: Option<(Stamp, Nanos)>,

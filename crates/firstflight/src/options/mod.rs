@@ -18,7 +18,7 @@ pub struct OptionDoc {
     pub key: &'static str,
     /// Allowed values.
     pub values: &'static str,
-    /// What it does.
+    /// Its meaning.
     pub meaning: &'static str,
 }
 
@@ -34,7 +34,7 @@ pub trait Options: Copy + Default {
     /// Visits the options that differ from the default, in the order of [`Options::DOCS`].
     ///
     /// # Errors
-    /// Those of the visitor.
+    /// Errors of the visitor.
     fn changed(&self, visit: &mut dyn FnMut(&'static str, &dyn Show) -> fmt::Result)
     -> fmt::Result;
 }
@@ -44,7 +44,7 @@ pub trait Show {
     /// Writes it.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// Errors of the writer.
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 }
 

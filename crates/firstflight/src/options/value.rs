@@ -11,7 +11,7 @@ pub trait OptionValue: Copy + PartialEq {
     /// Writes the value so that [`OptionValue::parse`] reads it back.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// Errors of the writer.
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 }
 

@@ -185,8 +185,7 @@ impl Rfc9002Rtt {
         Nanos(mean + deviations.max(self.granularity().0)) + max_ack_delay
     }
 
-    /// RFC9002 6.2.1-2: the probe timeout after `count` probes without an answer, doubled with
-    /// each.
+    /// RFC9002 6.2.1-2: the probe timeout after `count` unanswered probes, doubled with each.
     #[inline]
     pub fn pto_after(&self, max_ack_delay: Nanos, count: u32) -> Nanos {
         let once = self.pto(max_ack_delay);

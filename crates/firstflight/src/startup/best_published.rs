@@ -69,7 +69,7 @@ pub enum Outcome {
     Sticky,
 }
 
-/// How often each outcome occurred (saturating at 255).
+/// Counts of each outcome (saturating at 255).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// [`Outcome::Decided`].

@@ -62,7 +62,7 @@ enum State {
     /// The path has changed, without a loss: the window does not grow until the jump is
     /// acknowledged.
     Quiet { end: Seq },
-    /// Nothing special applies for the rest of the connection.
+    /// Careful Resume is over for the rest of the connection.
     Normal,
 }
 

@@ -169,7 +169,7 @@ impl Plumb {
         if self.rounds.on_ack(ack, min) {
             let calm = self.calm();
             self.growth.next_round(calm);
-            // PLUMB 5-anew: each round is judged anew.
+            // PLUMB 5-anew: each round is judged again.
             self.bunched = self.bunches.verdict().unwrap_or(self.bunched) && self.params.bunches;
             self.bunches.next_round();
             self.clocked.next_round();

@@ -525,7 +525,7 @@ impl Search {
     }
 }
 
-/// How long ago the open bin ended, if it has.
+/// Time since the end of the open bin, if it has ended.
 #[inline]
 fn late_by(end: Time, now: Time, boundary: Boundary) -> Option<Nanos> {
     // SEARCH bins-2: an ACK at the very end of a bin closes it.

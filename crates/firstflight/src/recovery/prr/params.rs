@@ -45,7 +45,7 @@ named! {
     }
 }
 
-/// Which document rules.
+/// The document whose rules apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rules {
     /// RFC 6937.
@@ -62,12 +62,12 @@ pub enum Rules {
     Rfc9937 {
         /// Grant of an opening without a delivery.
         timer: TimerEntry,
-        /// Which ACKs are safe.
+        /// The ACKs that count as safe.
         safe_ack: SafeAck,
     },
     /// Linux since 4.3: slope from the window at entry, no rescue clause.
     Linux {
-        /// Which ACKs are safe.
+        /// The ACKs that count as safe.
         safe_ack: SafeAck,
     },
 }
@@ -89,7 +89,7 @@ named! {
     }
 }
 
-/// How a segment is fitted into what is due in the proportional branch.
+/// How whole segments are fitted to the due amount in the proportional branch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Rounding {
     /// A whole segment is sent while anything is due (D1).
@@ -117,7 +117,7 @@ params! {
     /// Parameters.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params {
-        /// Which document rules.
+        /// The document whose rules apply.
         pub rules: Rules = Rules::Rfc9937 { timer: TimerEntry::Forced, safe_ack: SafeAck::Progress };
         /// How segments are fitted.
         pub rounding: Rounding = Rounding::WholeSegment;

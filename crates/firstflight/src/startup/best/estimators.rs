@@ -233,7 +233,7 @@ impl Arrivals {
     }
 }
 
-/// How long a tick of the receiver's clock is.
+/// Length of a tick of the receiver's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tick {
     /// No timestamp seen yet.

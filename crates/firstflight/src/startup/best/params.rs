@@ -64,7 +64,7 @@ params! {
     }
 }
 
-/// Which estimators supported a threshold.
+/// The estimators that supported a threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
     /// The receiver's clock, over two rounds, and not below the chunks.

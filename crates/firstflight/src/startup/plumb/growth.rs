@@ -168,7 +168,7 @@ impl Growth {
         }
     }
 
-    /// Nothing grows while a landing is judged.
+    /// Stops growth while a landing is judged.
     pub(super) fn stand(&mut self) {
         self.gain = GAIN_AVOIDANCE;
     }

@@ -53,7 +53,7 @@ named! {
 }
 
 named! {
-    /// How many bins must exist before the first comparison.
+    /// Bins required before the first comparison.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub enum Warmup {
         /// All bins used have been measured.
