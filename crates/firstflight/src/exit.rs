@@ -1,10 +1,10 @@
-//! How startup ended, and how congestion avoidance takes over: what startup, avoidance, recovery
-//! and every log have in common.
+//! How startup ended, and how congestion avoidance takes over; shared by startup, avoidance,
+//! recovery and every log.
 //!
-//! The list of reasons stands here and nowhere else. Who counts, writes or reads them goes by
+//! This is the only list of exit reasons. Code that counts, writes or reads them uses
 //! [`ExitReason::ALL`], [`ExitReason::name`] and [`ExitReason::from_name`]; only the kernel's
-//! controllers have numbers of their own (`firstflight-linux/bpf/firstflight.h`, held to this list
-//! by a test).
+//! controllers have numbers of their own (`firstflight-linux/bpf/firstflight.h`, compared with this
+//! list by a test).
 
 use crate::named::named;
 use crate::units::{Nanos, Ratio, Time};
@@ -33,7 +33,7 @@ named! {
         Flattened = "flattened",
         /// BEST: the window reached the estimated bandwidth times RTT.
         Estimate = "estimate",
-        /// Oracle: the window reached the BDP that it was told.
+        /// Oracle: the window reached the given BDP.
         Oracle = "oracle",
         /// BBR: the delivery rate stopped growing.
         Plateau = "plateau",
@@ -42,7 +42,7 @@ named! {
     }
 }
 
-/// How startup ended. One per connection, unless a false alarm took the end back.
+/// How startup ended. There is one per connection, unless a false alarm undid the exit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exit {
     /// Why.
@@ -56,12 +56,12 @@ pub struct Exit {
     pub rounds: u32,
     /// Window when the end was detected, before any reduction, in bytes.
     pub detect_cwnd: u64,
-    /// Window right after, in bytes: smaller than `detect_cwnd` if loss ended it, for Rapid Start
-    /// only a first step.
+    /// Window right after, in bytes: smaller than `detect_cwnd` if loss ended startup; for Rapid
+    /// Start this is only the first step.
     pub cwnd: u64,
     /// Bytes in flight just before the deciding ACK was processed.
     pub inflight: u64,
-    /// The number that decided, in the algorithm's own unit (see
+    /// The value that decided, in the algorithm's own unit (see
     /// [`Leave::estimate`](crate::startup::Leave::estimate)).
     pub estimate: Option<u64>,
 }
@@ -87,24 +87,24 @@ impl ExitReason {
     }
 }
 
-/// How congestion avoidance takes over: which row of the hand-over table applies.
+/// How congestion avoidance takes over: the row of the hand-over table that applies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Handover {
-    /// The window met its threshold without a loss: `W_max = cwnd`, `K = 0` (RFC 9438 section
+    /// The window reached its threshold without a loss: `W_max = cwnd`, `K = 0` (RFC 9438 section
     /// 4.10).
     #[default]
     LossFree,
-    /// After a reduction: the curve starts from what the reduction left.
+    /// After a reduction: the curve starts from the reduced window.
     AfterLoss,
-    /// Slow start after a timeout met its threshold: as loss-free.
+    /// Slow start after a timeout reached its threshold: as loss-free.
     AfterTimeout,
-    /// Limited slow start began: CUBIC runs beside it from here.
+    /// Limited slow start began: CUBIC runs alongside it.
     LssEntry,
     /// SEARCH drained to its target.
     Drained,
     /// Rapid Start's recovery ended: the full BDP is estimated as `cwnd / beta`.
     RapidDone {
-        /// The factor the recovery landed on.
+        /// The recovery's factor.
         beta: Ratio,
     },
 }

@@ -1,23 +1,23 @@
-//! What stands in an event log, field by field: one table per kind of record, with name, unit and
-//! meaning. Whoever writes, reads or documents a log goes by it, so that no format has a list of its
-//! own (`docs/traces.md`).
+//! The fields of an event log: one table per kind of record, with name, unit and meaning. All code
+//! that writes, reads or documents a log uses these tables, so no format has a list of its own
+//! (`docs/traces.md`).
 //!
-//! A field is a place in one or more records under one name: `nxt` of an ACK and of a burst. It
-//! knows how to read itself from text and when a record without it is none. Another crate makes
-//! tables of its own records with [`fields!`](crate::fields!), and says with a trait that has the
-//! methods of [`Datum`] what its own types are in a log.
+//! A field has one name in one or more records: `nxt` of an ACK and of a burst. It can parse itself
+//! from text and knows whether a record requires it. Another crate defines tables of its own
+//! records with [`fields!`](crate::fields!), and describes the log form of its own types with a
+//! trait that has the methods of [`Datum`].
 
 use crate::event::{Ack, AckDetail, Congestion, Event, Ready, Sent, SoFar};
 use crate::exit::Exit;
 use crate::named::{Named, Wrong};
 use crate::units::{Nanos, Ratio, Seq, Time};
 
-/// What a field holds.
+/// Type of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A text.
     Name,
-    /// A number without sign.
+    /// An unsigned integer.
     Whole,
     /// A number.
     Real,
@@ -25,14 +25,14 @@ pub enum Kind {
     Flag,
 }
 
-/// What a field of one record holds.
+/// Value of a field in one record.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'a> {
     /// A text.
     Name(&'a str),
     /// A fraction, as the text `5/4`.
     Ratio(Ratio),
-    /// A number without sign.
+    /// An unsigned integer.
     Whole(u64),
     /// A number.
     Real(f64),
@@ -44,18 +44,18 @@ pub enum Value<'a> {
 pub struct Field<R: 'static> {
     /// Its name in every format.
     pub name: &'static str,
-    /// What it holds.
+    /// Type of its values.
     pub kind: Kind,
     /// Its unit; empty for a count, a position, a name.
     pub unit: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub doc: &'static str,
     get: fn(&R) -> Option<Value<'_>>,
     put: fn(&mut R, Option<&str>) -> Result<(), Wrong>,
 }
 
 impl<R> Field<R> {
-    /// What [`fields!`](crate::fields!) makes rows of.
+    /// Builds a row for [`fields!`](crate::fields!).
     #[doc(hidden)]
     pub const fn new(
         (name, kind, unit, doc): (&'static str, Kind, &'static str, &'static str),
@@ -65,36 +65,37 @@ impl<R> Field<R> {
         Field { name, kind, unit, doc, get, put }
     }
 
-    /// What the record has there; `None` if it has no such field or nothing in it.
+    /// The record's value of this field; `None` if the record has no such field or the field is
+    /// empty.
     pub fn get<'r>(&self, record: &'r R) -> Option<Value<'r>> {
         (self.get)(record)
     }
 
-    /// Takes it from a text, or from its absence; nothing if the record has no such field.
+    /// Sets the field from text, or from its absence; does nothing if the record has no such field.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The error in the text.
     pub fn put(&self, record: &mut R, text: Option<&str>) -> Result<(), Wrong> {
         (self.put)(record, text)
     }
 }
 
-/// What can stand in a field.
+/// A type that can be the value of a field.
 pub trait Datum {
-    /// As it is written; `None` is left out.
+    /// The value to write; `None` is omitted.
     fn value(&self) -> Option<Value<'_>>;
 
-    /// Takes it from a text. Without one it stays as it is, unless it is `needed`.
+    /// Sets the value from text. Without text it stays unchanged, unless it is `needed`.
     ///
     /// # Errors
-    /// What is wrong with the text.
+    /// The error in the text.
     fn put(&mut self, text: Option<&str>, needed: bool) -> Result<(), Wrong>;
 }
 
-/// [`Datum::put`] of a value that is always there.
+/// [`Datum::put`] for a value that is always present.
 ///
 /// # Errors
-/// What is wrong with the text.
+/// The error in the text.
 pub fn put<T>(
     to: &mut T,
     text: Option<&str>,
@@ -112,7 +113,7 @@ pub fn put<T>(
 
 const WHOLE: &str = "a whole number";
 
-/// Numbers, and the same where they may be unknown.
+/// Implements [`Datum`] for numbers, and for numbers that may be unknown.
 macro_rules! whole {
     ($($type:ty: $number:ident => $to:expr, $back:ident => $from:expr;)+) => {$(
         impl Datum for $type {
@@ -190,9 +191,9 @@ impl<T: Named> Datum for T {
     }
 }
 
-/// A table of fields: name, kind, unit, meaning, and where it stands in which record, as patterns
-/// that all bind the same name. `needed` says that no record is complete without it; otherwise what
-/// is absent is zero, false or unknown.
+/// A table of fields: name, kind, unit, meaning, and the field's position in each record, as
+/// patterns that all bind the same name. `needed` marks a required field; an absent optional field
+/// is zero, false or unknown.
 #[macro_export]
 macro_rules! fields {
     ($(#[$meta:meta])* $visibility:vis $table:ident: $record:ty {
@@ -224,7 +225,7 @@ macro_rules! fields {
 }
 
 fields! {
-    /// What a controller is told ([`Event`]).
+    /// The events that a controller receives ([`Event`]).
     pub EVENT: Event {
         "nxt" Whole "" "next packet number (QUIC) or next new sequence number (TCP)" needed:
             at in [Event::Ready(Ready { nxt: at, .. }), Event::Sent(Sent { nxt: at, .. }), Event::Ack(Ack { nxt: at, .. }, _),

@@ -1,14 +1,14 @@
-//! NADA: the rate of a media sender, from what its receiver reports ten times a second.
+//! NADA: the rate of a media sender, computed from receiver reports sent ten times a second.
 //!
-//! A sender of real-time media has no window: its encoder makes so many bits a second, and NADA says
-//! how many. Queueing delay, losses and marks become one number, the aggregate congestion signal, in
-//! units of time; the rate moves until that number is `XREF * RMAX / rate`. So two flows that see the
-//! same queue share it equally, and a flow alone at the rate `r` keeps a queue of 10 ms times
-//! `RMAX / r`. While nothing waits and nothing was lost the rate follows what arrives, and a fifth more.
-//! Follows: RFC 8698 (February 2020). State: 80 bytes.
+//! A sender of real-time media has no window: its encoder produces a bit rate, which NADA sets.
+//! Queueing delay, losses and marks are combined into one number, the aggregate congestion signal,
+//! in units of time; the rate changes until that number is `XREF * RMAX / rate`. So two flows that
+//! see the same queue share it equally, and a flow alone at the rate `r` keeps a queue of 10 ms
+//! times `RMAX / r`. While there is no queue and no loss, the rate follows the received rate plus a
+//! fifth. Follows: RFC 8698 (February 2020). State: 80 bytes.
 //!
-//! This is the arithmetic alone, of both ends: what the receiver filters and sums up is a
-//! [`Report`], who sends it and cuts frames into packets is the transport's business.
+//! This module contains only the arithmetic of both ends: the receiver's filtered values form a
+//! [`Report`]; the transport sends it and cuts frames into packets.
 //!
 //! Departures:
 //! * D1 (RFC8698 4.2-eq2): the signal is at most 500 ms, as in the authors' ns3-rmcat. Without a bound
@@ -25,19 +25,20 @@ const XREF: u64 = 10_000_000;
 const TAU: i128 = 500_000_000;
 /// How often a receiver should report (RFC8698 4.1-defaults: DELTA).
 pub const DELTA: Nanos = Nanos::from_millis(100);
-/// What a report sums up (RFC8698 4.1-defaults: LOGWIN).
+/// Time covered by a report (RFC8698 4.1-defaults: LOGWIN).
 pub const LOGWIN: Nanos = Nanos::from_millis(500);
-/// A queueing delay below this is none (RFC8698 4.1-defaults: QEPS).
+/// A queueing delay below this counts as zero (RFC8698 4.1-defaults: QEPS).
 pub const QEPS: Nanos = Nanos::from_millis(10);
-/// Bound of what filters add to a delay (RFC8698 4.1-defaults: DFILT), ns.
+/// Bound of the delay added by filters (RFC8698 4.1-defaults: DFILT), ns.
 const DFILT: u64 = 120_000_000;
-/// Delay that a ramp up may cause itself (RFC8698 4.1-defaults: QBOUND), ns.
+/// Queueing delay that a ramp-up may cause (RFC8698 4.1-defaults: QBOUND), ns.
 const QBOUND: u64 = 50_000_000;
-/// From this delay on it is warped (RFC8698 4.1-defaults: QTH), ns.
+/// Delays above this are warped (RFC8698 4.1-defaults: QTH), ns.
 const QTH: u64 = 50_000_000;
-/// `QTH / LAMBDA` (RFC8698 4.1-defaults: LAMBDA is 0.5): in this the warped delay falls to 1/e, ns.
+/// `QTH / LAMBDA` (RFC8698 4.1-defaults: LAMBDA is 0.5): over this delay the warped delay falls to
+/// 1/e, ns.
 const FALL: u64 = 100_000_000;
-/// Mean loss intervals that a loss is remembered for (RFC8698 4.1-defaults: MULTILOSS).
+/// Number of mean loss intervals for which a loss counts (RFC8698 4.1-defaults: MULTILOSS).
 const MULTILOSS: u64 = 7;
 /// Penalty of a loss ratio of 1 (RFC8698 4.1-defaults: DLOSS is 10 ms at PLRREF, 0.01), ns.
 const LOSS: u128 = 100_000_000_000;
@@ -47,17 +48,17 @@ const MARK: u128 = 20_000_000_000;
 const XMAX: u64 = 500_000_000;
 /// Frames in a second (RFC8698 4.1-defaults: FPS).
 pub const FPS: u64 = 30;
-/// One, of shares in 32 bits.
+/// The share 1, in units of 2^-32.
 const ONE: u64 = 1 << 32;
 
-/// What a flow's rate may be, and how much it counts.
+/// Allowed rates and weight of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
-    /// The smallest rate of the encoder, bit/s; also the first (RFC8698 4.1-defaults: RMIN).
+    /// The smallest rate of the encoder, bit/s; also the initial rate (RFC8698 4.1-defaults: RMIN).
     pub min: u64,
-    /// The largest, bit/s (RFC8698 4.1-defaults: RMAX).
+    /// The largest rate of the encoder, bit/s (RFC8698 4.1-defaults: RMAX).
     pub max: u64,
-    /// Weight against others, in thousandths (RFC8698 4.1-defaults: PRIO).
+    /// Weight relative to other flows, in thousandths (RFC8698 4.1-defaults: PRIO).
     pub priority: u32,
 }
 
@@ -68,10 +69,11 @@ impl Default for Params {
 }
 
 impl Params {
-    /// No rate is larger than this, bit/s: 1 Tbit/s.
+    /// Upper bound of all rates, bit/s: 1 Tbit/s.
     pub const MOST: u64 = 1_000_000_000_000;
 
-    /// The nearest that make sense: from 1 bit/s, and no maximum below the minimum.
+    /// The nearest valid parameters: rates of at least 1 bit/s, and a maximum not below the
+    /// minimum.
     #[must_use]
     pub fn bounded(self) -> Params {
         let min = self.min.clamp(1, Params::MOST);
@@ -79,23 +81,23 @@ impl Params {
     }
 }
 
-/// What a receiver saw: of the last [`LOGWIN`] where nothing else is said.
+/// A receiver's measurements, over the last [`LOGWIN`] unless stated otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Queueing delay now: the smallest of the last 15 packets' (RFC8698 5.1.1-filter).
+    /// Current queueing delay: the smallest of the last 15 packets (RFC8698 5.1.1-filter).
     pub queueing: Nanos,
-    /// Every packet's queueing delay was below [`QEPS`].
+    /// Whether every packet's queueing delay was below [`QEPS`].
     pub quiet: bool,
     /// Packets that arrived or should have.
     pub packets: u32,
-    /// Of these, those that did not.
+    /// Packets that did not arrive.
     pub lost: u32,
-    /// Of those that did, marked Congestion Experienced.
+    /// Packets that arrived marked Congestion Experienced.
     pub marked: u32,
-    /// What arrived, bit/s.
+    /// Received rate, bit/s.
     pub received: u64,
     /// Packets since the last loss of the connection and the mean loss interval, in packets; `None`
-    /// before there was one.
+    /// before the first loss.
     pub since_loss: Option<(u64, u64)>,
 }
 
@@ -114,7 +116,7 @@ pub struct Nada {
 }
 
 impl Nada {
-    /// A flow that has heard nothing.
+    /// A flow without reports so far.
     pub fn new(params: Params) -> Nada {
         let params = params.bounded();
         Nada { params, rate: params.min, lost: 0, marked: 0, signal: 0, last: None }
@@ -137,22 +139,23 @@ impl Nada {
         self.marked = smoothed(self.marked, report.marked.into(), packets);
         let before = self.signal;
         self.signal = signal(counted(report), self.lost, self.marked);
-        // Of the first report nobody knows how long it took; half a second is the window it speaks of.
+        // The interval of the first report is unknown, so it counts as one [`DELTA`]; a report
+        // covers at most half a second.
         let passed = self.last.map_or(DELTA, |last| now.since(last)).0.min(LOGWIN.0);
         self.last = Some(now);
-        // RFC8698 4.2-mode: nothing lost and nothing waiting in all of the window.
+        // RFC8698 4.2-mode: no loss and no queue in the whole window.
         self.rate = if report.lost == 0 && report.quiet {
             ramp_up(self.rate, rtt, report.received)
         } else {
             self.gradual(passed, before)
         };
-        // RFC8698 4.3-clip: within what the encoder can do.
+        // RFC8698 4.3-clip: within the encoder's range.
         self.rate = self.rate.clamp(self.params.min, self.params.max);
         self.rate
     }
 
-    /// Towards the rate at which the signal is what it should be (RFC8698 4.3-gradual: equations 5 to
-    /// 7), with KAPPA a half and ETA two.
+    /// Moves towards the rate at which the signal has its target value (RFC8698 4.3-gradual:
+    /// equations 5 to 7), with KAPPA = 1/2 and ETA = 2.
     fn gradual(&self, passed: u64, before: u64) -> u64 {
         let Params { max, priority, .. } = self.params;
         let (rate, signal) = (i128::from(self.rate), i128::from(self.signal));
@@ -167,9 +170,9 @@ impl Nada {
     }
 }
 
-/// The rate follows what arrives (RFC8698 4.3-ramp: equations 3 and 4), and no more on top than waits 50 ms if
-/// the path carries none of it. With what filters add that is less than a quarter, so the bound of a
-/// half (GAMMA_MAX) is kept, too.
+/// The rate follows the received rate (RFC8698 4.3-ramp: equations 3 and 4), plus at most the
+/// amount that queues for 50 ms if the path carries none of it. With the filters' delay that is
+/// less than a quarter, so the bound of a half (GAMMA_MAX) holds, too.
 fn ramp_up(rate: u64, rtt: Nanos, received: u64) -> u64 {
     let filtered = rtt.0.saturating_add(DELTA.0 + DFILT);
     let received = u128::from(received.min(Params::MOST));
@@ -177,7 +180,8 @@ fn ramp_up(rate: u64, rtt: Nanos, received: u64) -> u64 {
     rate.max((received + more) as u64)
 }
 
-/// A tenth of the way (RFC8698 4.1-defaults: ALPHA) to `count` of `all`; nothing is known of none.
+/// Moves `share` a tenth of the way (RFC8698 4.1-defaults: ALPHA) to `count / all`; unchanged if
+/// `all` is zero.
 fn smoothed(share: u64, count: u64, all: u64) -> u64 {
     if all == 0 {
         return share;
@@ -185,8 +189,8 @@ fn smoothed(share: u64, count: u64, all: u64) -> u64 {
     (share * 9 + count.min(all) * ONE / all) / 10
 }
 
-/// The queueing delay as it counts (RFC8698 4.2-expiry), ns: of flows whose losses show that others
-/// fill the queue, a delay beyond 50 ms counts less the longer it is.
+/// The effective queueing delay (RFC8698 4.2-expiry), ns: if losses show that other flows fill the
+/// queue, a delay above 50 ms counts less the longer it is.
 fn counted(report: &Report) -> u64 {
     let plain = report.queueing.0.min(XMAX);
     let Some((since, interval)) = report.since_loss else { return plain };
@@ -235,12 +239,13 @@ fn signal(delay: u64, lost: u64, marked: u64) -> u64 {
     all.min(u128::from(XMAX)) as u64
 }
 
-/// The mean of a connection's loss intervals, in packets (RFC5348 5.4-mean): the last eight, the older
-/// half of them with falling weights, and the one that is open if that makes the mean larger. Every
-/// gap in the packet numbers begins one, as in ns3-rmcat, where TFRC joins those of a round trip.
+/// The mean of a connection's loss intervals, in packets (RFC5348 5.4-mean): over the last eight,
+/// with falling weights for the older half, and including the open interval if that makes the mean
+/// larger. Every gap in the packet numbers starts an interval, as in ns3-rmcat; TFRC merges the
+/// gaps of a round trip.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LossIntervals {
-    /// The open one first.
+    /// Packets per interval, the open one first.
     packets: [u32; 9],
     /// Gaps so far, at most eight.
     gaps: u8,
@@ -250,7 +255,7 @@ pub struct LossIntervals {
 const WEIGHTS: [u64; 8] = [5, 5, 5, 5, 4, 3, 2, 1];
 
 impl LossIntervals {
-    /// A packet arrived; `after_gap`: one or more before it did not.
+    /// A packet arrived; `after_gap`: one or more packets before it did not.
     pub fn on_packet(&mut self, after_gap: bool) {
         if after_gap {
             self.packets.copy_within(..8, 1);

@@ -1,12 +1,11 @@
-//! What is read from text: enumerations whose values have names, and why a text is none of what it
-//! should be.
+//! Values read from text: enumerations whose values have names, and errors for invalid text.
 
 /// Why an option or a field could not be read from text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wrong {
-    /// There is no such option; there is no text for a field without which its record is none.
+    /// There is no such option, or a required field is missing.
     Absent,
-    /// The text is not what this says.
+    /// The text is not of this form.
     Not(&'static str),
 }
 
@@ -22,8 +21,8 @@ pub trait Named: Copy + PartialEq + Sized + 'static {
     fn of_name(name: &str) -> Option<Self>;
 }
 
-/// The enumeration, the list of its values and its names in both directions, all out of one table:
-/// a value cannot be missing in one of them.
+/// Generates the enumeration, the list of its values and its names in both directions from one
+/// table, so that no value can be missing in one of them.
 macro_rules! named {
     ($(#[$meta:meta])* $visibility:vis enum $type:ident { $($(#[$of:meta])* $value:ident = $name:literal,)+ }) => {
         $(#[$meta])*

@@ -1,6 +1,7 @@
-//! Following a controller: whoever drives one tells a [`Recorder`] each [`Event`] that it told the
-//! controller, with the controller right after it. Simulator, QUIC adapters and whoever writes a
-//! transport of his own do it the same way; [`Account`](crate::Account) is one that counts.
+//! Recording a controller: the transport passes each [`Event`] that the controller received to a
+//! [`Recorder`], with the controller's state right after it. The simulator, the QUIC adapters and
+//! other transports all do this the same way; [`Account`](crate::Account) is a recorder that
+//! counts.
 
 use crate::arm::{Arm, ArmController};
 use crate::controller::Config;
@@ -9,10 +10,11 @@ use crate::event::Event;
 use crate::units::{Seq, Time};
 use core::fmt::Debug;
 
-/// What a controller was built from: with the events after it, all that there is to know of it.
+/// The inputs a controller was built from; together with the events that follow they determine its
+/// state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Begin {
-    /// When, on the controller's clock.
+    /// Time on the controller's clock.
     pub now: Time,
     /// The arm.
     pub arm: Arm,
@@ -20,22 +22,22 @@ pub struct Begin {
     pub config: Config,
     /// The first packet or sequence number.
     pub nxt: Seq,
-    /// Exit window in bytes for an oracle that was not told one.
+    /// Exit window in bytes for an oracle without one.
     pub oracle_exit: u64,
 }
 
 impl Begin {
-    /// The same controller once more.
+    /// Builds the same controller again.
     pub fn controller(&self) -> ArmController {
         self.arm.controller(self.config, self.oracle_exit, self.now, self.nxt)
     }
 }
 
-/// Somebody who follows controllers of type `C`. Called from within the transport: must be quick and
-/// must not call back into it.
+/// A recorder of controllers of type `C`. It is called from within the transport, so it must be
+/// quick and must not call back into the transport.
 pub trait Recorder<C>: Debug {
-    /// False removes every trace of recording at compile time, where the recorder is a type
-    /// parameter.
+    /// Whether it records at all; `false` removes all recording code at compile time if the
+    /// recorder is a type parameter.
     #[inline]
     fn records() -> bool
     where
@@ -44,31 +46,32 @@ pub trait Recorder<C>: Debug {
         true
     }
 
-    /// The controller was built, or built anew once the handshake was over: what it was told before
-    /// does not count. Called by transports that build their controllers themselves.
+    /// The controller was built, or rebuilt once the handshake was over; earlier events then do not
+    /// count. Called by transports that build their controllers themselves.
     fn on_begin(&mut self, begin: &Begin) {
         let _ = begin;
     }
 
-    /// The controller was told `event` and is now like `after`.
+    /// The controller processed `event`; `after` is its state now.
     fn on_event(&mut self, event: &Event, after: &C);
 
-    /// Packet `number` was newly acknowledged; the event that it belongs to follows. Only where the
-    /// transport gives numbers: the position in the order of sending (QUIC), the ordinal of the
-    /// transmission (TCP).
+    /// Packet `number` was newly acknowledged; the event that it belongs to follows. Only called by
+    /// transports with packet numbers: the position in the order of sending (QUIC), the ordinal of
+    /// the transmission (TCP).
     #[inline]
     fn on_acked(&mut self, number: u64) {
         let _ = number;
     }
 
-    /// Packet `number` was declared lost, likewise.
+    /// Packet `number` was declared lost; the event that it belongs to follows, as for
+    /// [`Recorder::on_acked`].
     #[inline]
     fn on_lost(&mut self, number: u64) {
         let _ = number;
     }
 
-    /// This proved the last episode a false alarm; the event that it belongs to follows. Only where
-    /// the transport says so.
+    /// `proof` showed that the last episode was a false alarm; the event that it belongs to
+    /// follows. Only called by transports that report proofs.
     #[inline]
     fn on_proof(&mut self, proof: Proof) {
         let _ = proof;

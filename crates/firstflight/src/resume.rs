@@ -1,10 +1,11 @@
-//! What a connection learns of its path for the next one: the Observe rules of Careful Resume.
+//! What a connection learns about its path for the next connection: the Observe rules of Careful
+//! Resume.
 //!
 //! Follows: RFC 9959 (May 2026; read as draft-ietf-tsvwg-careful-resume-24). An [`Observation`] is
-//! a fold over the events that a controller is told, each with the controller right after it, so
-//! that whoever does not save anything pays nothing. What it gives is a [`Saved`] set, and that
-//! makes an arm with [`Careful`](crate::startup::Careful) for the next connection. For whom it is
-//! kept, and for how long, is the server's business. State: 64 bytes.
+//! a fold over the controller's events, each with the controller's state right after it, so it
+//! costs nothing if no values are saved. The result is a [`Saved`] set, from which an arm with
+//! [`Careful`](crate::startup::Careful) is built for the next connection. The server decides how
+//! long a set is kept and for which clients. State: 64 bytes.
 //!
 //! Departures:
 //! * D4 (CR9959 observe-1): the window is the largest amount acknowledged within one round trip
@@ -19,7 +20,7 @@ use crate::recovery::Policy;
 use crate::startup::{Resumption, Startup, careful, plumb};
 use crate::units::{MAX_BYTES, Nanos, Seq};
 
-/// What one connection leaves to the next on the same path.
+/// Values that one connection saves for the next one on the same path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Saved {
     /// `saved_cwnd`: bytes that the path has carried within one round trip.
@@ -28,13 +29,14 @@ pub struct Saved {
     pub rtt: Nanos,
     /// The largest packet, in bytes as the window counts them.
     pub mss: u64,
-    /// The path may carry more: startup was not over, or the application was the limit.
+    /// Whether the path may carry more: startup was not over, or the application was the limit.
     pub at_least: bool,
 }
 
 impl Saved {
-    /// The arm with this set in place of its own; `None` if it does not start by `careful` or `plumb`. Amounts
-    /// are whole packets, rounded down, and the RTT is in whole milliseconds, at least one.
+    /// The arm with this set instead of its own; `None` if its startup is neither `careful` nor
+    /// `plumb`. Amounts are whole packets, rounded down, and the RTT is in whole milliseconds, at
+    /// least one.
     pub fn resume(&self, arm: Arm) -> Option<Arm> {
         // CR9959 observe-arm.
         let packets = (self.cwnd / self.mss.max(1)).clamp(1, 1_000_000) as u32;
@@ -43,36 +45,36 @@ impl Saved {
     }
 }
 
-/// The arm with this saved set; `None` if it has no use for one.
+/// The arm with this saved set; `None` if its startup does not use one.
 fn with(arm: Arm, saved: Option<u32>, rtt_ms: Option<u32>) -> Option<Arm> {
     let startup = match arm.startup {
         StartupSpec::Careful(params) => {
             StartupSpec::Careful(careful::Params { saved, rtt_ms, ..params })
         }
-        // PLUMB 9-prior: only to be confirmed by what trains show.
+        // PLUMB 9-prior: the saved set must be confirmed by trains.
         StartupSpec::Plumb(params) => StartupSpec::Plumb(plumb::Params { saved, rtt_ms, ..params }),
         _ => return None,
     };
     Some(Arm { startup, ..arm })
 }
 
-/// Whether the arm can use what an earlier connection has learnt.
+/// Whether the arm can use values saved by an earlier connection.
 #[must_use]
 pub fn is_resumable(arm: Arm) -> bool {
     with(arm, None, None).is_some()
 }
 
-/// The arm without what an earlier connection saved, which is what was asked for.
+/// The arm as requested, without values saved by an earlier connection.
 #[must_use]
 pub fn unsaved(arm: Arm) -> Arm {
     with(arm, None, None).unwrap_or(arm)
 }
 
-/// What has been learnt so far of one connection.
+/// Observations of one connection so far.
 #[derive(Clone, Copy, Debug)]
 pub struct Observation {
     mss: u64,
-    /// Where the round that is being counted ends, and what was acknowledged in it.
+    /// End of the current round, and bytes acknowledged in it.
     end: Option<Seq>,
     acked: u64,
     app_limited: bool,
@@ -86,7 +88,7 @@ pub struct Observation {
 }
 
 impl Observation {
-    /// Of a connection with packets of `mss` bytes to which nothing has happened.
+    /// A new observation of a connection with packets of `mss` bytes.
     pub fn new(mss: u64) -> Observation {
         Observation {
             mss: mss.max(1),
@@ -101,7 +103,7 @@ impl Observation {
         }
     }
 
-    /// One event, and the controller right after it.
+    /// Records one event with the controller's state right after it.
     pub fn take<S: Startup, A: Avoidance, R: Policy>(
         &mut self,
         event: &Event,
@@ -135,25 +137,25 @@ impl Observation {
         if ack.una < end {
             return;
         }
-        // CR9959 observe-1. A round that the application has not filled lowers nothing.
+        // CR9959 observe-1. A round that the application did not fill does not lower the result.
         if self.best.is_none_or(|(best, _)| self.acked > best) {
             self.best = Some((self.acked, self.app_limited));
         }
         self.begin(ack);
     }
 
-    /// A round trip begins behind this ACK.
+    /// Starts a round trip after this ACK.
     fn begin(&mut self, ack: &Ack) {
         (self.end, self.acked, self.app_limited) = (Some(ack.nxt), 0, false);
     }
 
-    /// Where the use of an earlier connection's set stands.
+    /// State of the use of an earlier connection's set.
     pub fn resumption(&self) -> Resumption {
         self.resumption
     }
 
-    /// What may be saved: nothing before there is an RTT, nor before an earlier connection's set
-    /// was confirmed or given up.
+    /// The values to save; `None` before there is an RTT sample, and until an earlier connection's
+    /// set is confirmed or abandoned.
     pub fn saved(&self) -> Option<Saved> {
         if self.resumption == Resumption::Underway {
             return None;

@@ -1,5 +1,5 @@
-//! What whoever drives a controller sees beside its events: the sender right after one, and the packet
-//! behind one. Testbeds fill them in, logs keep them; no algorithm looks at them.
+//! State that is recorded along with a controller's events: the sender right after an event, and
+//! the packet behind an event. Testbeds fill it in and logs store it; no algorithm uses it.
 
 use crate::avoidance::Avoidance;
 use crate::controller::Controller;
@@ -13,7 +13,7 @@ use crate::units::Nanos;
 pub struct State {
     /// Congestion window, bytes.
     pub cwnd: u64,
-    /// Slow-start threshold, bytes; `None` while never set.
+    /// Slow-start threshold, bytes; `None` if it was never set.
     pub ssthresh: Option<u64>,
     /// Bytes in flight.
     pub inflight: u64,
@@ -29,13 +29,13 @@ pub struct State {
     pub lost: u64,
     /// Bytes waiting at the bottleneck.
     pub queue: u64,
-    /// What the sender is doing.
+    /// Phase of the sender.
     pub phase: Phase,
 }
 
 impl State {
-    /// What a controller says of itself, right after an ACK or timer if it was one. What only the
-    /// testbed knows stays zero: bytes in flight, smallest RTT, the receiver, the queue.
+    /// The state of a controller, right after `ack` if the event was an ACK or timer. Values known
+    /// only to the testbed stay zero: bytes in flight, smallest RTT, the receiver, the queue.
     pub fn of<S: Startup, A: Avoidance, R: Policy>(
         controller: &Controller<S, A, R>,
         ack: Option<&Ack>,
@@ -59,10 +59,10 @@ pub struct Packet {
     pub number: u64,
     /// Its IP bytes.
     pub bytes: u64,
-    /// Place of its first byte in the stream and how many there are, where that is known.
+    /// Stream offset of its first byte and number of bytes, if known.
     pub stream: Option<(u64, u64)>,
-    /// It was sent before, where that is known.
+    /// Whether it is a retransmission, if known.
     pub repeat: Option<bool>,
-    /// The path dropped it (ground truth).
+    /// Whether the path dropped it (ground truth).
     pub dropped: bool,
 }

@@ -2,16 +2,16 @@
 //! own so that a mix-up does not compile.
 //!
 //! Windows and amounts of data are plain `u64` bytes throughout the crate: there is no other unit
-//! of data here to mix them up with. All arithmetic saturates. A controller must survive a clock
-//! that jumps and counters that are nonsense (see `tests/` and `fuzz/`), and a saturated value is a
-//! harmless window where a wrapped one is a disaster.
+//! of data here to confuse them with. All arithmetic saturates. A controller must survive clock
+//! jumps and nonsensical counters (see `tests/` and `fuzz/`), and a saturated value gives a
+//! harmless window where a wrapped value would be a disaster.
 
 use core::fmt;
 use core::num::NonZero;
 use core::ops::{Add, AddAssign, Mul, Sub};
 
 /// The largest window and the largest amount of data in one event that the crate computes with: 1
-/// TiB. Larger inputs are cut down to it, which keeps every product of two of them inside `u128`.
+/// TiB. Larger inputs are capped to it, which keeps every product of two amounts inside `u128`.
 pub const MAX_BYTES: u64 = 1 << 40;
 
 /// A slow-start threshold that was never set (RFC5681 3.1-ssthresh: as high as can be).
@@ -30,13 +30,13 @@ pub struct Nanos(pub u64);
 pub struct Rate(pub u64);
 
 /// A position in the order of sending: a packet number in QUIC, an unwrapped byte sequence number
-/// in TCP. Only ever compared.
+/// in TCP. Positions are only compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Seq(pub u64);
 
-/// A fraction `num / den`; the denominator is never zero. Sixteen bits each hold every factor that
-/// a document names (the longest is Linux's 717/1024) in four bytes; a controller keeps up to ten
-/// of them.
+/// A fraction `num / den`; the denominator is never zero. Two 16-bit terms hold every factor used
+/// by the documents (the longest is Linux's 717/1024) in four bytes; a controller stores up to ten
+/// ratios.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ratio {
     num: u16,
@@ -72,11 +72,11 @@ impl Nanos {
     /// Longer than anything measured: the minimum of no samples.
     pub const MAX: Nanos = Nanos(u64::MAX);
 
-    /// One tick of a clock of which nothing else is known: a millisecond.
+    /// One tick of a clock with unknown resolution: a millisecond.
     pub const TICK: Nanos = Nanos::from_millis(1);
 
-    /// An RTT as it counts: one of zero is below one tick of the clock and counts as one, which is the
-    /// smallest RTT that is known or, without one, [`Nanos::TICK`].
+    /// The effective RTT: a zero RTT is below one tick of the clock and counts as one tick, which
+    /// is the smallest known RTT or, without one, [`Nanos::TICK`].
     #[inline]
     pub(crate) fn in_ticks(self, min_rtt: Option<Nanos>) -> Nanos {
         if self > Nanos::ZERO {
@@ -168,7 +168,7 @@ impl Ratio {
     }
 }
 
-/// `1/2` and the like, in lowest written form: the fraction is printed as it was given.
+/// Prints the fraction as it was given, for example `1/2`.
 impl fmt::Display for Ratio {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.num, self.den)
@@ -190,8 +190,8 @@ pub fn mul_div(a: u64, b: u64, c: u64) -> u64 {
 
 /// `a / b`, rounded down also below zero; a divisor of zero counts as one.
 ///
-/// Of unsigned numbers inside: where no standard library is linked, the compiler's routine for
-/// signed ones asks for an unwinder on some targets.
+/// Uses unsigned division internally: without the standard library, the compiler's routine for
+/// signed division requires an unwinder on some targets.
 pub(crate) fn div_floor(a: i128, b: u128) -> i128 {
     let b = b.max(1);
     let whole = |amount: u128| i128::try_from(amount / b).unwrap_or(i128::MAX);

@@ -1,11 +1,11 @@
-//! ABBA: CUBIC or Cuback that grows faster while the path shows shorter round trips than its window
-//! should have.
+//! ABBA: CUBIC or Cuback that grows faster while round trips are shorter than expected for its
+//! window.
 //!
-//! Each cut begins a period. The round trip when the queue was full and the smallest seen since
-//! draw a line ([`abba_model`](super::abba_model)); where the latest sample is below it the window
-//! grows by two thirds of the room per round trip, where it is not, as CUBIC would. A window that
-//! has grown well past the one that was cut is held against a line from the origin. Every cut stays
-//! as it is. Follows: draft-kazuho-ccwg-abba (author's copy of September 2026: linear model, no
+//! Each cut begins a period. The round trip with a full queue and the smallest one since define a
+//! line ([`abba_model`](super::abba_model)). If the latest sample is below the line, the window
+//! grows by two thirds of the room per round trip; otherwise it grows as in CUBIC. A window that
+//! has grown well past the one that was cut is compared with a line from the origin. Cuts are
+//! unchanged. Follows: draft-kazuho-ccwg-abba (author's copy of September 2026: linear model, no
 //! recalibration), quicly's bound as an option; its first version, of 7 September, is `version=1`
 //! ([`abba_first`](super::abba_first)). State: 224 bytes, of which a false alarm restores 152.
 //!
@@ -13,11 +13,11 @@
 //! * D1 (ABBA 4-cap): up to the window before the cut over beta, growth is bounded as in quicly:
 //!   the draft itself notes that after a cut to 0.85 it would not yield otherwise. `cap=off` is
 //!   the draft.
-//! * D2 (ABBA 3-first): before the first cut, and after a timeout until the next one, there is no
-//!   line; the draft does not say.
+//! * D2 (ABBA 3-first): before the first cut, and after a timeout until the next cut, there is no
+//!   line; the draft does not specify this.
 //! * D3 (ABBA 3.2-low): every smaller sample moves the low point; quicly waits for a millisecond.
-//! * D4 (ABBA1 5.3-anew): the ACK that sends the first version back to slow start grows no window;
-//!   the draft does not say. A timeout ends a period as a cut does.
+//! * D4 (ABBA1 5.3-anew): the ACK that returns the first version to slow start does not grow the
+//!   window; the draft does not specify this. A timeout ends a period like a cut.
 
 use super::abba_first::Queue;
 use super::abba_model::{Gain, Line, Point, micros};
@@ -34,7 +34,7 @@ use crate::signal::rtt_floor::RttFloor;
 use crate::units::{MAX_BYTES, Nanos, Ratio, Time, UNSET_SSTHRESH};
 
 named! {
-    /// What grows where ABBA does not.
+    /// The algorithm that ABBA is based on.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub enum Over {
         /// CUBIC.
@@ -46,10 +46,11 @@ named! {
 }
 
 named! {
-    /// Which ABBA.
+    /// Version of ABBA.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub enum Version {
-        /// A gate at the bottom of the queue, and slow start that measures its top anew (7 September 2026).
+        /// A gate at the bottom of the queue, and slow start that measures the top again (7
+        /// September 2026).
         First = "1",
         /// The linear model.
         #[default]
@@ -58,14 +59,14 @@ named! {
 }
 
 params! {
-    /// The choices of ABBA, and those of what it stands on.
+    /// The options of ABBA and of the algorithm that it is based on.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params {
-        /// What grows where ABBA does not, and cuts.
+        /// The algorithm that cuts, and grows when ABBA does not.
         pub over: Over = Over::Cubic, "over" [] "what it stands on";
-        /// Which version; gain and cap are of the second.
+        /// Version; gain and cap apply to the second.
         pub version: Version = Version::Second, "version" [] "1 of 7 September 2026, 2 with the linear model";
-        /// Of the room that the line shows, per round trip: ABBA 4-accel 2/3, quicly 3/5.
+        /// Share of the room that a round trip takes: ABBA 4-accel 2/3, quicly 3/5.
         pub gain: Ratio = Ratio::new(2, 3),
             "gain" ["a fraction up to 1 of at most three digits" if is_gain] "share of the room that a round trip takes";
         /// ABBA 4-cap.
@@ -104,7 +105,7 @@ macro_rules! each {
     };
 }
 
-/// The model and where it stands.
+/// The model and its state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Model {
     high: Point,
@@ -112,18 +113,18 @@ struct Model {
     line: Line,
     /// The latest sample in microseconds; zero while there was none.
     latest_us: u32,
-    /// What [`Gain::grow`] left over.
+    /// Remainder of [`Gain::grow`].
     carry: u32,
-    /// Growth per byte that the last cut still yields to, in millionths.
+    /// Largest growth per byte at which the last cut still yields, in millionths.
     most_ppm: u32,
     stage: Stage,
-    /// The last cut was for marks.
+    /// Whether the last cut was for marks.
     by_ecn: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Stage {
-    /// No cut to compare with (D2).
+    /// No cut has set a line (D2).
     #[default]
     Unknown,
     /// From a cut to the end of its recovery.
@@ -132,14 +133,14 @@ enum Stage {
     Known,
 }
 
-/// What it goes by.
+/// The version in use and its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum How {
     First(Queue),
     Second(Model),
 }
 
-/// What a false alarm gives back.
+/// State that a false alarm restores.
 #[derive(Clone, Copy, Debug)]
 pub struct Saved {
     base: BaseSaved,
@@ -177,7 +178,7 @@ impl Abba {
         Abba { base, floor: RttFloor::default(), how, gain, cap }
     }
 
-    /// What the first version has seen of the queue; `None` in the second.
+    /// The first version's view of the queue; `None` in the second.
     pub fn queue(&self) -> Option<&Queue> {
         match &self.how {
             How::First(queue) => Some(queue),
@@ -192,7 +193,7 @@ impl Abba {
         }
     }
 
-    /// The line in force; none in the first version.
+    /// The current line; empty in the first version.
     pub fn line(&self) -> Line {
         self.model().map_or_else(Line::default, |model| model.line)
     }
@@ -216,7 +217,7 @@ impl Abba {
         self.beta(if by_ecn { Signal::Ecn } else { Signal::Loss }, false)
     }
 
-    /// The window before the last cut, as what ABBA stands on remembers it.
+    /// The window before the last cut, as recorded by the underlying algorithm.
     fn prior(&self) -> u64 {
         each!(&self.base, base => base.cwnd_prior())
     }
@@ -229,8 +230,9 @@ impl Abba {
         let beta = self.beta(signal, false);
         let How::Second(m) = &mut self.how else { return };
         m.by_ecn = signal == Signal::Ecn;
-        // ABBA 3.1-high: before marks the queue stood for a round trip; around a loss it is full
-        // until the end of recovery, and the ACK that shows the loss is the first to say how full.
+        // ABBA 3.1-high: before marks the queue has stood for a round trip; around a loss it is
+        // full until the end of recovery, and the ACK that reveals the loss is the first to show
+        // how full.
         let first = if m.latest_us > 0 { m.latest_us } else { micros(cx.srtt) };
         let rtt_us = match signal {
             Signal::Ecn => self.floor.floor().map_or(first, micros),
@@ -245,7 +247,7 @@ impl Abba {
         m.most_ppm = root.saturating_sub(1_000_000).min(1_000_000) as u32;
     }
 
-    /// ABBA 3.4-beyond: well past the window that was cut the line is drawn anew, from the origin.
+    /// ABBA 3.4-beyond: well past the window that was cut, the line is redrawn from the origin.
     fn redraw(&mut self, cwnd: u64) {
         let beta = self.factor();
         let floor = self.floor_us();
@@ -258,19 +260,19 @@ impl Abba {
             return;
         }
         let Some(floor) = floor else { return };
-        // What a line before predicted is what the window has been chasing.
+        // The window has been following the prediction of the previous line.
         let rtt_us = m.line.at(cwnd).map_or(floor, |rtt| rtt.max(floor));
         m.line = Line::from_origin(cwnd, rtt_us);
     }
 
-    /// The window that acceleration asks for; `None` where it does not.
+    /// The window from accelerated growth; `None` without acceleration.
     fn accelerated(&self, cwnd: u64, acked: u64, carry: &mut u32) -> Option<u64> {
         let beta = self.factor();
         let m = match &self.how {
             How::First(queue) => {
                 return Some(cwnd.saturating_add(queue.grow(acked, beta, carry)?).min(MAX_BYTES));
             }
-            // Before a cut and while it is recovered from there is no line, which shows no room.
+            // Before a cut and during its recovery there is no line, so there is no room.
             How::Second(model) => model,
         };
         // ABBA 4-cap.
@@ -282,7 +284,8 @@ impl Abba {
         Some(cwnd.saturating_add(bytes).min(MAX_BYTES))
     }
 
-    /// A timeout: no line until the next cut (D2); a period of the first version ends (D4).
+    /// After a timeout there is no line until the next cut (D2); a period of the first version ends
+    /// (D4).
     fn forget(&mut self) {
         match &mut self.how {
             How::First(queue) => queue.on_cut(Signal::Loss, false),
@@ -290,15 +293,16 @@ impl Abba {
         }
     }
 
-    /// The first version, before growth: whether it goes back to slow start.
+    /// For the first version, before growth: whether it returns to slow start.
     fn looks_anew(&mut self, ack: &Ack, w: &mut Window, cx: &Context) -> bool {
         let beta = self.beta(Signal::Loss, false);
         let How::First(queue) = &mut self.how else { return false };
         let stale =
             ack.rtt.is_some() && cx.limited && queue.is_stale(window(*w), segment(cx), beta);
         if stale {
-            // ABBA1 5.3-anew: without a threshold and with the window as it is; no plateau, or the loss
-            // that ends that slow start would count as somebody's wish for room.
+            // ABBA1 5.3-anew: without a threshold and with the current window. The plateau is
+            // discarded; otherwise the loss that ends that slow start would count as another flow's
+            // demand.
             w.ssthresh = UNSET_SSTHRESH;
             each!(&mut self.base, base => base.forget_plateau());
         }
@@ -322,7 +326,7 @@ impl Avoidance for Abba {
             How::Second(model) => model,
         };
         self.floor.on_rtt(now, rtt);
-        // A sample below a microsecond is one: zero is none.
+        // A sample below a microsecond counts as one; zero means no sample.
         let rtt_us = micros(rtt).max(1);
         m.latest_us = rtt_us;
         match m.stage {
@@ -351,7 +355,7 @@ impl Avoidance for Abba {
             How::Second(model) => model,
         };
         if m.stage == Stage::Recovery {
-            // ABBA 3.2-low: flat, until a smaller round trip is seen.
+            // ABBA 3.2-low: flat until a smaller round trip is seen.
             m.low = Point { cwnd: window(w), rtt_us: m.high.rtt_us };
             m.line = m.line.fit(m.high, m.low);
             m.stage = Stage::Known;
@@ -368,7 +372,7 @@ impl Avoidance for Abba {
         let mut carry = if acked > 0 { *self.carry() } else { 0 };
         let fast = if cx.limited { self.accelerated(before, acked, &mut carry) } else { None };
         each!(&mut self.base, base => base.grow(ack, acked, w, cx));
-        // ABBA 4-larger: the larger of both; ABBA 4-carry: what is left over of a byte counts while
+        // ABBA 4-larger: the larger of both; ABBA 4-carry: the fraction of a byte is kept while
         // acceleration sets the window.
         match fast {
             Some(fast) if fast >= w.cwnd => (w.cwnd, *self.carry()) = (fast, carry),
@@ -437,13 +441,13 @@ impl Avoidance for Abba {
         match (&mut self.how, saved.how) {
             (How::First(queue), How::First(saved)) => *queue = queue.restored(saved),
             (How::Second(m), How::Second(saved)) => *m = Model { latest_us: m.latest_us, ..saved },
-            // Nor its version.
+            // The version never changes either.
             _ => {}
         }
         match (&mut self.base, saved.base) {
             (Base::Cubic(cubic), BaseSaved::Cubic(saved)) => cubic.restore(saved),
             (Base::Cuback(cuback), BaseSaved::Cuback(saved)) => cuback.restore(saved),
-            // A sender never changes what it stands on.
+            // A sender never changes the underlying algorithm.
             _ => {}
         }
     }

@@ -1,11 +1,11 @@
-//! ABBA's first version: where growth is faster than CUBIC's, and when slow start measures anew.
+//! ABBA's first version: when growth is faster than CUBIC's, and when slow start measures again.
 //!
-//! What a full queue makes of the round trip is seen where a slow start ended, what an empty one makes
-//! of it in the periods between cuts. Growth is faster while samples are at the bottom and the two are
-//! more than 10 ms apart: as much per round trip as queues 2 ms. If the queue does not come back in
-//! twice the time that CUBIC would take to fill it, slow start looks for the top again. Follows:
-//! draft-kazuho-ccwg-abba (author's copy of 7 September 2026; replaced by the linear model of
-//! [`super::abba_model`] eleven days later), sections 4 and 5. State: 64 bytes.
+//! The round trip with a full queue is measured where a slow start ended, the round trip with an
+//! empty queue in the periods between cuts. Growth is faster while samples are at the bottom and
+//! the two are more than 10 ms apart: per round trip it adds 2 ms of queue. If the queue does not
+//! return within twice the time that CUBIC would take to fill it, slow start measures the top
+//! again. Follows: draft-kazuho-ccwg-abba (author's copy of 7 September 2026; replaced by the
+//! linear model of [`super::abba_model`] eleven days later), sections 4 and 5. State: 64 bytes.
 //!
 //! Round trips are whole microseconds below 2^31 as in the linear model.
 
@@ -14,17 +14,17 @@ use super::cubic_curve::{icbrt, k_us};
 use crate::event::{Ack, Signal};
 use crate::units::{MAX_BYTES, Nanos, Ratio, Time};
 
-/// ABBA1 4-gate: how far top and bottom of the queue have to be apart, microseconds.
+/// ABBA1 4-gate: least distance between top and bottom of the queue, in microseconds.
 pub const APART_US: u32 = 10_000;
 
-/// ABBA1 4-threshold: what counts as the bottom, above the smallest samples, and ABBA1 4-ratio: what a
-/// round trip of growth queues; microseconds.
+/// ABBA1 4-threshold: samples up to this far above the smallest count as the bottom; ABBA1 4-ratio:
+/// queueing delay that a round trip of growth adds; in microseconds.
 const STEP_US: u32 = 2_000;
 
 /// ABBA1 5.2-update: the variance that the first period starts with, microseconds.
 const FIRST_VARIANCE_US: u32 = 5_000;
 
-/// What ABBA's first version has seen of the queue. A round trip of zero is none.
+/// The queue as observed by ABBA's first version. A round trip of zero means none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Queue {
     /// `last_high_queue_at`.
@@ -40,17 +40,17 @@ pub struct Queue {
     /// `past_periods_min`.
     smoothed_us: u32,
     variance_us: u32,
-    /// The smallest of the connection.
+    /// Smallest round trip of the connection.
     min_us: u32,
     latest_us: u32,
     /// The smoothed round trip with the last ACK, and before it.
     srtt_us: u32,
     prior_srtt_us: u32,
-    /// What [`grow`](Self::grow) left over.
+    /// Remainder of [`grow`](Self::grow).
     pub(super) carry: u32,
-    /// The open or the last recovery ended a slow start.
+    /// Whether the open or the last recovery ended a slow start.
     from_slow_start: bool,
-    /// The last cut was for marks.
+    /// Whether the last cut was for marks.
     pub(super) by_ecn: bool,
 }
 
@@ -64,14 +64,15 @@ impl Queue {
         (self.full_us > 0).then_some(self.full_us)
     }
 
-    /// ABBA1 3-bottom: the round trip of an empty queue, as recent periods and this one show it.
+    /// ABBA1 3-bottom: the round trip with an empty queue, estimated from recent periods and the
+    /// current one.
     pub fn bottom(&self) -> u32 {
         let past = self.smoothed_us.saturating_sub(self.variance_us).max(self.min_us);
         sooner(self.period_us, past)
     }
 
-    /// ABBA1 4-threshold: samples below it find the queue drained; `None` before the first period is
-    /// over, which keeps the first slow start out.
+    /// ABBA1 4-threshold: samples below it mean a drained queue; `None` before the first period is
+    /// over, which excludes the first slow start.
     pub fn threshold(&self) -> Option<u32> {
         if self.smoothed_us == 0 {
             return None;
@@ -88,19 +89,19 @@ impl Queue {
     pub(super) fn on_rtt(&mut self, rtt: Nanos, in_recovery: bool) {
         self.latest_us = micros(rtt).max(1);
         self.min_us = sooner(self.min_us, self.latest_us);
-        // ABBA1 5.2-sample: in recovery the window is on its way down.
+        // ABBA1 5.2-sample: in recovery the window is still shrinking.
         if !in_recovery {
             self.period_us = sooner(self.period_us, self.latest_us);
         }
     }
 
-    /// One ACK, before it is acted on.
+    /// One ACK, before it is processed.
     pub(super) fn on_ack(&mut self, ack: &Ack) {
         (self.now, self.prior_srtt_us) = (ack.now, self.srtt_us);
         if let Some(srtt) = ack.srtt {
             self.srtt_us = micros(srtt);
         }
-        // ABBA1 5.3-marks: also in recovery; losses are no sign of a queue.
+        // ABBA1 5.3-marks: also in recovery; losses do not indicate a queue.
         if ack.ce {
             self.last_high = ack.now;
         }
@@ -123,29 +124,30 @@ impl Queue {
         self.begin_epoch();
     }
 
-    /// Growth begins anew.
+    /// Growth restarts.
     pub(super) fn begin_epoch(&mut self) {
         (self.cwnd_epoch, self.carry) = (0, 0);
     }
 
-    /// A recovery is over, with the ACK of which was told just now.
+    /// A recovery is over; its last ACK has just been reported.
     pub(super) fn on_recovery_end(&mut self) {
-        // ABBA1 5.1-full: that ACK is of a packet sent with the smaller window; the smoothed round trip
-        // before it is the full queue's.
+        // ABBA1 5.1-full: that ACK is for a packet sent with the smaller window; the smoothed round
+        // trip before it is that of the full queue.
         if core::mem::take(&mut self.from_slow_start) && self.prior_srtt_us > 0 {
             (self.full_us, self.last_high) = (self.prior_srtt_us, self.now);
         }
     }
 
-    /// ABBA1 3-undo: what of `saved` a false alarm gives back: all but when a queue was seen, and what is
-    /// of this moment.
+    /// ABBA1 3-undo: the state after a false alarm: `saved`, except for the time a queue was last
+    /// seen and current measurements.
     pub(super) fn restored(&self, saved: Queue) -> Queue {
         let Queue { last_high, now, min_us, latest_us, srtt_us, prior_srtt_us, .. } = *self;
         Queue { last_high, now, min_us, latest_us, srtt_us, prior_srtt_us, ..saved }
     }
 
-    /// A sample in congestion avoidance whose window was the limit: whether the queue has stayed away
-    /// for so long that its top has to be looked for again. `beta` is of losses.
+    /// Whether the queue has been absent for so long that its top must be measured again. Called
+    /// for a sample in congestion avoidance with the window as the limit. `beta` is the factor for
+    /// losses.
     pub(super) fn is_stale(&mut self, cwnd: u64, mss: u64, beta: Ratio) -> bool {
         if self.cwnd_epoch == 0 {
             self.cwnd_epoch = cwnd;
@@ -160,15 +162,15 @@ impl Queue {
         u128::from(self.now.since(self.last_high).micros()) >= 2 * interval
     }
 
-    /// ABBA1 5.3-interval: how long a flow takes to fill the queue again, CUBIC's way or Reno's, in
-    /// microseconds; `None` while no top is known.
+    /// ABBA1 5.3-interval: time that a flow takes to fill the queue again, growing like CUBIC or
+    /// Reno, in microseconds; `None` while no top is known.
     fn interval_us(&self, mss: u64, beta: Ratio) -> Option<u128> {
         let (full, bottom) = (self.full()?, self.bottom().max(1));
         let epoch = self.cwnd_epoch.min(MAX_BYTES);
         let prior = (u128::from(epoch) * u128::from(beta.den()) / u128::from(beta.num().max(1)))
             .min(u128::from(MAX_BYTES)) as u64;
         let cubic = u128::from(k_us(prior, epoch, mss));
-        // So many segments, alpha = 3(1 - beta)/(1 + beta) of them per round trip.
+        // The distance in segments, with alpha = 3(1 - beta)/(1 + beta) segments per round trip.
         let away = u128::from(prior.saturating_sub(epoch)) * u128::from(beta.den() + beta.num());
         let per_rtt =
             u128::from(mss.max(1)) * 3 * u128::from(beta.den().saturating_sub(beta.num()).max(1));
@@ -178,19 +180,19 @@ impl Queue {
         Some((cubic.min(reno) * root) >> 20)
     }
 
-    /// Bytes that `acked` of them grow the window by; `None` where growth is not faster. `beta` is of
-    /// the signal that cut last.
+    /// Bytes by which the window grows when `acked` bytes are acknowledged; `None` if growth is not
+    /// faster. `beta` is the factor for the signal of the last cut.
     pub(super) fn grow(&self, acked: u64, beta: Ratio, carry: &mut u32) -> Option<u64> {
         let (full, threshold) = (u64::from(self.full()?), self.threshold()?);
-        // ABBA1 4-gate: the ends of the queue can be told apart, there is room below the top, and the
-        // queue is drained.
+        // ABBA1 4-gate: top and bottom of the queue are distinguishable, there is room below the
+        // top, and the queue is drained.
         let apart = full > u64::from(self.bottom()) + u64::from(APART_US);
         let room = 20 * full > 21 * u64::from(self.latest_us);
         if !(apart && room && self.latest_us < threshold) {
             return None;
         }
-        // ABBA1 4-ratio: 2 ms of queue per round trip, at least a fortieth of the window, at most half
-        // of what would take the cut back.
+        // ABBA1 4-ratio: 2 ms of queue per round trip, at least a fortieth of the window, at most
+        // half of the growth that would undo the cut.
         let (num, den) = if threshold <= 40 * STEP_US {
             (u64::from(STEP_US), u64::from(threshold.max(1)))
         } else {

@@ -1,9 +1,9 @@
-//! ABBA's model of a path: the round trip that a window should show, as a line through where the
-//! queue was fullest and where it was emptiest since the last cut.
+//! ABBA's model of a path: the round trip expected for a window, as a line through the points where
+//! the queue was fullest and emptiest since the last cut.
 //!
-//! A queue that is never empty makes the round trip grow with the window, by the reciprocal of the
-//! bottleneck's rate. Samples below the line say that the bottleneck has become faster, or that
-//! others have left. Follows: draft-kazuho-ccwg-abba (author's copy of September 2026, linear
+//! With a queue that is never empty, the round trip grows with the window, by the reciprocal of the
+//! bottleneck's rate. Samples below the line mean that the bottleneck has become faster or that
+//! other flows have left. Follows: draft-kazuho-ccwg-abba (author's copy of September 2026, linear
 //! model), sections 3 and 4. State: 24 bytes.
 //!
 //! Round trips are whole microseconds below 2^31, windows at most 1 TiB, so that every product
@@ -11,10 +11,10 @@
 
 use crate::units::{MAX_BYTES, Nanos, Ratio, div_floor};
 
-/// ABBA 3.3-span: the round trips that a line needs between its points, microseconds.
+/// ABBA 3.3-span: least difference of round trips between the points of a line, in microseconds.
 pub const SPAN_US: u32 = 5_000;
 
-/// The largest round trip that the model knows, microseconds: 35 minutes.
+/// The largest round trip in the model, in microseconds: 35 minutes.
 const MAX_US: u32 = (1 << 31) - 1;
 
 /// A round trip as the model counts it.
@@ -22,7 +22,7 @@ pub fn micros(rtt: Nanos) -> u32 {
     rtt.micros().min(u64::from(MAX_US)) as u32
 }
 
-/// A window in bytes and the round trip that it showed in microseconds.
+/// A window and the round trip observed with it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Point {
     /// Bytes.
@@ -31,7 +31,7 @@ pub struct Point {
     pub rtt_us: u32,
 }
 
-/// The round trip that windows should show, `rtt + (cwnd - w) * num / den`.
+/// The round trip expected for a window, `rtt + (cwnd - w) * num / den`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Line {
     through: u64,
@@ -43,11 +43,11 @@ pub struct Line {
 }
 
 impl Line {
-    /// The line through both points, `self` where they say nothing.
+    /// The line through both points, or `self` if they define none.
     #[must_use]
     pub fn fit(self, high: Point, low: Point) -> Line {
-        // ABBA 3.3-keep: a lower round trip at a window as large as the one that was cut is what
-        // the model is there to see.
+        // ABBA 3.3-keep: a lower round trip at a window as large as the one that was cut is the
+        // case that the model detects.
         if high.cwnd <= low.cwnd {
             return self;
         }
@@ -73,17 +73,17 @@ impl Line {
         Line { through: 0, den: cwnd.clamp(1, MAX_BYTES), rtt_us: 0, num: rtt_us.min(MAX_US) }
     }
 
-    /// The line passes through the origin.
+    /// Whether the line passes through the origin.
     pub fn is_from_origin(&self) -> bool {
         self.den > 0 && self.through == 0
     }
 
-    /// The line rises, so that a round trip says something.
+    /// Whether the line rises, so that it predicts round trips.
     pub fn is_fit(&self) -> bool {
         self.num > 0
     }
 
-    /// The round trip that this window should show, microseconds; `None` without a line.
+    /// The round trip expected for this window, in microseconds; `None` without a line.
     pub fn at(&self, cwnd: u64) -> Option<u32> {
         let away = i128::from(cwnd) - i128::from(self.through);
         let num = (self.den > 0).then_some(i128::from(self.num))?;
@@ -91,8 +91,8 @@ impl Line {
         u32::try_from((i128::from(self.rtt_us) + rise).clamp(0, i128::from(MAX_US))).ok()
     }
 
-    /// By how much `cwnd` exceeds the window that should show this round trip: that many bytes
-    /// times the slope's numerator, and the numerator; `None` if it does not, or without a slope.
+    /// How far `cwnd` exceeds the window expected for this round trip: the excess in bytes times
+    /// the slope's numerator, and the numerator; `None` if there is no excess or no slope.
     fn excess(&self, cwnd: u64, rtt_us: u32) -> Option<(u128, u128)> {
         let away = i128::from(cwnd.min(MAX_BYTES)) - i128::from(self.through);
         let due = away * i128::from(self.num);
@@ -102,19 +102,19 @@ impl Line {
     }
 }
 
-/// What growth takes of the room that a line shows.
+/// How much of the room shown by a line growth uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gain {
     /// Share of the room per window acknowledged; both terms at most 1000.
     pub share: Ratio,
-    /// The most per byte acknowledged, in millionths; zero for no bound.
+    /// Largest growth per byte acknowledged, in millionths; zero for no bound.
     pub most_ppm: u32,
 }
 
 impl Gain {
-    /// ABBA 4-accel: bytes by which a window of `cwnd` grows when `acked` of them are acknowledged
-    /// and the round trip is `rtt_us`; `None` where the line sees no room. What is left over of a
-    /// byte is kept in `carry`, in parts of 2^32.
+    /// ABBA 4-accel: bytes by which a window of `cwnd` grows when `acked` bytes are acknowledged
+    /// and the round trip is `rtt_us`; `None` if the line shows no room. The fraction of a byte is
+    /// kept in `carry`, in units of 2^-32.
     pub fn grow(
         self,
         line: Line,
@@ -131,7 +131,7 @@ impl Gain {
         // ABBA quicly-cap.
         let most = acked * u128::from(self.most_ppm);
         if self.most_ppm > 0 && part / whole >= most / 1_000_000 {
-            // Below the quotient the remainders decide; both products fit.
+            // If the quotients are equal, the remainders decide; both products fit.
             let exact = part / whole > most / 1_000_000
                 || (part % whole) * 1_000_000 > (most % 1_000_000) * whole;
             if exact {

@@ -1,4 +1,4 @@
-//! One congestion avoidance out of all, chosen at run time without a heap or a virtual call.
+//! A congestion avoidance selected at run time, without heap allocation or virtual calls.
 
 use super::{Abba, Avoidance, Cuback, Cubic, Cut, Dctcp, Prague, Reduced, Reno, Sizes};
 use crate::event::{Ack, Context, Signal, Window};
@@ -14,7 +14,7 @@ pub enum AnyAvoidance {
     Cubic(Cubic),
     /// Cuback.
     Cuback(Cuback),
-    /// ABBA over one of the two.
+    /// ABBA on top of Reno or CUBIC.
     Abba(Abba),
     /// DCTCP (RFC 8257).
     Dctcp(Dctcp),
@@ -22,20 +22,20 @@ pub enum AnyAvoidance {
     Prague(Prague),
 }
 
-/// What a false alarm restores.
+/// State that a false alarm restores.
 #[derive(Clone, Copy, Debug)]
 pub enum AnySaved {
-    /// Of Reno.
+    /// Reno's state.
     Reno(<Reno as Avoidance>::Saved),
-    /// Of CUBIC.
+    /// CUBIC's state.
     Cubic(<Cubic as Avoidance>::Saved),
-    /// Of Cuback.
+    /// Cuback's state.
     Cuback(<Cuback as Avoidance>::Saved),
-    /// Of ABBA.
+    /// ABBA's state.
     Abba(<Abba as Avoidance>::Saved),
-    /// Of DCTCP.
+    /// DCTCP's state.
     Dctcp(<Dctcp as Avoidance>::Saved),
-    /// Of Prague.
+    /// Prague's state.
     Prague(<Prague as Avoidance>::Saved),
 }
 
@@ -70,7 +70,7 @@ impl Avoidance for AnyAvoidance {
     #[inline(always)]
     fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) {
         match self {
-            // What nearly all connections run has no call in between.
+            // Nearly all connections run CUBIC: no call in between.
             AnyAvoidance::Cubic(cubic) => cubic.grow(ack, acked, w, cx),
             other => other.grow_another(ack, acked, w, cx),
         }
@@ -99,7 +99,8 @@ impl Avoidance for AnyAvoidance {
     #[inline]
     fn on_rtt(&mut self, now: Time, rtt: Nanos, w: Window, in_recovery: bool) {
         match self {
-            // Before the table of all: what nearly all connections run does nothing here.
+            // Checked before the jump table: nearly all connections run CUBIC, which does nothing
+            // here.
             AnyAvoidance::Cubic(cubic) => cubic.on_rtt(now, rtt, w, in_recovery),
             other => each!(other, a => a.on_rtt(now, rtt, w, in_recovery)),
         }
@@ -107,7 +108,7 @@ impl Avoidance for AnyAvoidance {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, cx: &Context) {
         match self {
-            // They do nothing here, and a call to find that out would cost every ACK 25 instructions.
+            // These do nothing here, and a call would cost every ACK 25 instructions.
             AnyAvoidance::Reno(reno) => reno.on_ack(ack, cx),
             AnyAvoidance::Cubic(cubic) => cubic.on_ack(ack, cx),
             AnyAvoidance::Cuback(cuback) => cuback.on_ack(ack, cx),
@@ -151,7 +152,7 @@ impl Avoidance for AnyAvoidance {
             (AnyAvoidance::Abba(abba), AnySaved::Abba(saved)) => abba.restore(saved),
             (AnyAvoidance::Dctcp(dctcp), AnySaved::Dctcp(saved)) => dctcp.restore(saved),
             (AnyAvoidance::Prague(prague), AnySaved::Prague(saved)) => prague.restore(saved),
-            // A controller never changes its avoidance, so what it saved is what it restores.
+            // A controller never changes its avoidance, so the saved state always matches.
             _ => {}
         }
     }

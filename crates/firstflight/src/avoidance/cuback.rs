@@ -1,19 +1,19 @@
-//! Cuback: CUBIC whose clock is the acknowledged bytes. A newcomer that gains share is acknowledged
-//! faster and so climbs faster; nothing passes while nothing is delivered.
+//! Cuback: CUBIC with acknowledged bytes as its clock. A new flow that gains share is acknowledged
+//! faster and so grows faster; the clock stops while nothing is delivered.
 //!
 //! Cuts, fast convergence, minima and undo are CUBIC's; between cuts the window grows by a segment
-//! whenever the bytes have been acknowledged that [`cuback_curve`](super::cuback_curve) asks for.
-//! No time of day enters, so nothing has to be left out for idle periods. Follows:
-//! draft-kazuho-ccwg-cuback-00 (25 September 2026). State: 88 bytes, 72 of them change.
+//! whenever the number of bytes given by [`cuback_curve`](super::cuback_curve) has been
+//! acknowledged. Time is not used, so idle periods need no correction. Follows:
+//! draft-kazuho-ccwg-cuback-00 (25 September 2026). State: 88 bytes, 72 of them mutable.
 //!
 //! Departures:
-//! * D1 (CUBACK 4-grow): one ACK grows the window by at most 1024 segments; what it acknowledged
-//!   beyond stays for the next. No real ACK says so much, and a loop needs an end.
-//! * D2 (CUBACK 3-rate): the epoch that follows Rapid Start's recovery takes its rate from the
-//!   estimate `cwnd / beta` over the RTT at that moment: the window before the cut was an
-//!   overshoot that the path never held.
+//! * D1 (CUBACK 4-grow): one ACK grows the window by at most 1024 segments; further acknowledged
+//!   bytes are kept for the next ACK. No real ACK reaches this limit, which bounds a loop.
+//! * D2 (CUBACK 3-rate): the epoch after Rapid Start's recovery takes its rate from the estimate
+//!   `cwnd / beta` over the RTT at that time, because the window before the cut was an overshoot
+//!   that the path never held.
 //! * D3 (CUBACK 3-marks): after marks Reno's share and the plateau are those of loss, as in our
-//!   CUBIC, also where `abe` cuts less.
+//!   CUBIC, even where `abe` cuts less.
 
 use super::cuback_curve::AckCurve;
 use super::{
@@ -30,16 +30,18 @@ named! {
     /// Reno's growth below the window before the cut, in segments per window acknowledged.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub enum Alpha {
-        /// What makes a Reno with this beta as fast as Reno with one half: `3(1-beta)/(1+beta)` (RFC 9438 section 4.3).
+        /// Makes Reno with this beta as fast as Reno with one half: `3(1-beta)/(1+beta)` (RFC 9438
+        /// section 4.3).
         #[default]
         Friendly = "friendly",
-        /// A whole segment, after losses only (quicly's pull request 688): faster back where losses are rare.
+        /// A whole segment, after losses only (quicly's pull request 688): faster regrowth if
+        /// losses are rare.
         One = "1",
     }
 }
 
 params! {
-    /// The choices of Cuback. C is fixed at 0.4 segment/s^3, as in RFC 9438.
+    /// The options of Cuback. C is fixed at 0.4 segment/s^3, as in RFC 9438.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params {
         /// Factor of a reduction, at most 1: 7/10 as in CUBIC.
@@ -49,7 +51,7 @@ params! {
             "first" [words OFF_OR_FACTOR if is_optional_factor] "decrease factor of the cut that ends slow start";
         /// Factor after marks if it differs; RFC 8511: 0.85.
         pub abe: Option<Ratio> = None, "abe" [words OFF_OR_FACTOR if is_optional_factor] "decrease factor after ECN marks (RFC 8511: 0.85)";
-        /// What beta multiplies; also what the rate is computed from.
+        /// What beta multiplies; the rate is computed from the same value.
         pub base: Base = Base::Inflight, "base" [] "what the factor multiplies";
         /// RFC 9438 section 4.7.
         pub fast_convergence: bool = true, "fast" [] "fast convergence";
@@ -70,20 +72,20 @@ pub struct Cuback {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Epoch {
-    /// None is running; the next begins where it stands, on its plateau.
+    /// No epoch is running; the next begins at the current window, on its plateau.
     #[default]
     LossFree,
-    /// None is running; the next begins below the window that was cut.
+    /// No epoch is running; the next begins below the window that was cut.
     AfterCut,
     Running,
 }
 
-/// Everything that changes, and so everything that a false alarm gives back.
+/// All mutable state, which a false alarm restores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct State {
     /// The window at the start of the epoch, the one before the cut, the curve's plateau, bytes.
     windows: [u64; 3],
-    /// At the cut; zero if no sample was known.
+    /// Smoothed RTT at the cut; zero if no sample was known.
     srtt: Nanos,
     /// Bytes acknowledged that have not grown the window yet.
     pending: u64,
@@ -92,12 +94,12 @@ pub struct State {
     /// The window of which `due` is the [`AckCurve::due`]; zero for none.
     at: u64,
     due: u64,
-    /// Of the epoch's curve.
+    /// Segment size of the epoch's curve.
     mss: u32,
     epoch: Epoch,
-    /// There is a plateau.
+    /// Whether there is a plateau.
     has_plateau: bool,
-    /// The last cut was for a loss.
+    /// Whether the last cut was for a loss.
     lost: bool,
 }
 
@@ -107,12 +109,12 @@ impl Cuback {
         Cuback { params, state: State::default() }
     }
 
-    /// The plateau of the present or the next curve in bytes, once there is one.
+    /// The plateau of the current or the next curve in bytes, once there is one.
     pub fn w_max(&self) -> Option<u64> {
         self.state.has_plateau.then_some(self.state.windows[2])
     }
 
-    /// ABBA1 5.3-anew: no plateau any more, so that the next cut finds none that it could be below.
+    /// ABBA1 5.3-anew: discards the plateau, so that the next cut cannot be below it.
     pub(super) fn forget_plateau(&mut self) {
         self.state.has_plateau = false;
     }
@@ -133,7 +135,8 @@ impl Cuback {
         if self.params.alpha == Alpha::One && self.state.lost {
             return Ratio::new(1, 1);
         }
-        // RFC9438 4.3-fig4. Three times 16 bits need not fit into 16; a quarter of that does.
+        // RFC9438 4.3-fig4. Three times a 16-bit value may not fit into 16 bits; a quarter of that
+        // does.
         let num = 3 * beta.den().saturating_sub(beta.num()).max(1);
         let den = beta.num() + beta.den();
         let shift = if num.max(den) > u64::from(u16::MAX) { 2 } else { 0 };
@@ -145,7 +148,8 @@ impl Cuback {
     fn begin(&mut self, cwnd: u64, cx: &Context) {
         let s = &mut self.state;
         if s.epoch == Epoch::LossFree {
-            // CUBACK 3-lossfree: nothing to climb back to; the rate is that of this moment.
+            // CUBACK 3-lossfree: there is no earlier window to return to; the rate is the current
+            // one.
             s.windows = [cwnd; 3];
             (s.srtt, s.lost, s.has_plateau) = (cx.srtt, false, true);
         }
@@ -155,7 +159,7 @@ impl Cuback {
         self.draw(segment(cx));
     }
 
-    /// Draws the curve for segments of this size.
+    /// Computes the curve for segments of this size.
     fn draw(&mut self, mss: u64) {
         let alpha = self.alpha();
         let s = &mut self.state;
@@ -185,7 +189,7 @@ impl Cuback {
         (self.state.at, self.state.due) = (cwnd, curve.due(cwnd));
     }
 
-    /// What every reduction remembers, and beta applied to its base.
+    /// Records the state for the next epoch and returns beta times the base.
     fn cut(&mut self, cut: &Cut, cwnd: u64, cx: &Context) -> u64 {
         let beta = self.params.beta;
         // CUBACK 3-rate: one basis for the windows and the rate.
@@ -216,11 +220,11 @@ impl Avoidance for Cuback {
         } else if u64::from(self.state.mss) != mss {
             self.draw(mss);
         }
-        // RFC9002 7.8-1: a window that was not the limit is not proven, so nothing counts.
+        // RFC9002 7.8-1: a window that was not the limit is not proven, so its bytes do not count.
         if !cx.limited {
             return;
         }
-        // CUBACK 4-grow: remainders are kept, so ACKs may be split or merged at will.
+        // CUBACK 4-grow: remainders are kept, so splitting or merging ACKs makes no difference.
         self.state.pending = self.state.pending.saturating_add(acked.min(MAX_BYTES));
         for _ in 0..MOST_SEGMENTS {
             let due = self.due(cwnd);
@@ -234,7 +238,7 @@ impl Avoidance for Cuback {
     }
 
     /// RATELIMITED cubic-reach (the draft has no formula): as many segments as a flight of `max_fs`
-    /// pays for at the price of the next one.
+    /// allows at the byte cost of the next one.
     fn reach(&self, _ack: &Ack, max_fs: u64, w: Window, cx: &Context) -> u64 {
         let (mss, cwnd, max_fs) = (segment(cx), window(w), max_fs.min(MAX_BYTES));
         let due = match self.state.epoch {
@@ -286,11 +290,11 @@ impl Avoidance for Cuback {
         }
     }
 
-    /// Nothing to leave out: what does not arrive does not count.
+    /// Nothing to exclude: only bytes that arrive count.
     fn on_idle(&mut self, _now: Time, _idle: Nanos, _since_sent: Nanos) {}
 
     fn on_mss(&mut self, sizes: Sizes, kept: bool) {
-        // The curve is drawn anew with the next ACK.
+        // The next ACK computes a new curve.
         if kept {
             self.state.windows = self.state.windows.map(|window| sizes.scale(window));
             self.state.pending = sizes.scale(self.state.pending);

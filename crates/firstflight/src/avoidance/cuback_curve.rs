@@ -1,11 +1,11 @@
-//! CUBIC's growth counted in acknowledged bytes and not in time: how many must arrive before the
-//! window may be so large.
+//! CUBIC's growth counted in acknowledged bytes instead of time: how many bytes must arrive before
+//! the window may reach a given size.
 //!
-//! A full bottleneck delivers at a constant rate `B`, so time is bytes over `B`. `A(w)` is what has
-//! been acknowledged since the epoch began when the window reaches `w`: the smaller of what Reno
-//! takes and of what CUBIC's curve takes, turned round from a window at a time to a time at a
-//! window. Follows: draft-kazuho-ccwg-cuback-00 (25 September 2026), the increase and its appendix.
-//! State: 48 bytes.
+//! A full bottleneck delivers at a constant rate `B`, so time is bytes over `B`. `A(w)` is the
+//! number of bytes acknowledged since the start of the epoch when the window reaches `w`: the
+//! smaller of Reno's number and that of CUBIC's curve, inverted to give the time for a window.
+//! Follows: draft-kazuho-ccwg-cuback-00 (25 September 2026), the increase and its appendix. State:
+//! 48 bytes.
 //!
 //! All values are floors in integers. Time is counted in units of 10 ns: with whole microseconds a
 //! curve of 100 s would be 1 % off near its plateau.
@@ -17,13 +17,13 @@ use crate::units::{MAX_BYTES, Nanos, Ratio, div_floor};
 /// `10^25`: ten of `C = 4/10`, and the cube of `10^8` units of time in a second.
 const TEN_25: u128 = 10_000_000_000_000_000_000_000_000;
 
-/// One epoch: where its window began, what the path held before the cut, where the curve is flat.
+/// One epoch: its initial window, the window before the cut, and the plateau of the curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckCurve {
     epoch: u64,
     prior: u64,
     plateau: u64,
-    /// In units of 10 ns; zero if no RTT was known.
+    /// Smoothed RTT in units of 10 ns; zero if no RTT was known.
     srtt: u64,
     mss: u32,
     alpha: Ratio,
@@ -32,9 +32,9 @@ pub struct AckCurve {
 }
 
 impl AckCurve {
-    /// From a window of `epoch` bytes; `prior` is the window before the cut and `srtt` the round
-    /// trip then, both of which say the rate; zero if there was no RTT sample. `plateau` is
-    /// CUBIC's `W_max`, `alpha` Reno's growth below `prior`, in segments per window.
+    /// A curve from a window of `epoch` bytes; `prior` is the window before the cut and `srtt` the
+    /// round trip at that time (zero without an RTT sample), which together give the rate.
+    /// `plateau` is CUBIC's `W_max`, `alpha` Reno's growth below `prior`, in segments per window.
     pub fn new(
         epoch: u64,
         prior: u64,
@@ -48,7 +48,7 @@ impl AckCurve {
         curve
     }
 
-    /// One that was begun before, with its [`AckCurve::began`].
+    /// Rebuilds an earlier curve with its [`AckCurve::began`].
     pub(super) fn resumed(
         windows: [u64; 3],
         srtt: Nanos,

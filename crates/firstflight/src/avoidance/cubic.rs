@@ -1,27 +1,26 @@
 //! CUBIC: after a cut the window climbs back to where it was along a cubic curve, rests there, then
 //! probes ever faster.
 //!
-//! Each reduction or hand-over begins an epoch. In it the window follows
-//! [`cubic_curve`](super::cubic_curve) by the time that has passed, looking one RTT ahead, and
-//! never falls behind what Reno would have reached. Every remainder of a division is kept, so that
-//! slow growth is slow and not none.
-//! Follows: RFC 9438 (August 2023); RFC 8511 as an option. State: 96 bytes, 80 of them change.
+//! Each reduction or hand-over begins an epoch. During the epoch the window follows
+//! [`cubic_curve`](super::cubic_curve) by elapsed time, looking one RTT ahead, and never falls
+//! behind the window that Reno would have reached. Every remainder of a division is kept, so that
+//! slow growth does not stop. Follows: RFC 9438 (August 2023); RFC 8511 as an option. State: 96
+//! bytes, 80 of them mutable.
 //!
 //! Departures:
-//! * D1 (RFC9438 4.4-1): growth is scaled by the bytes acknowledged, not counted per ACK: delayed
-//!   and merged ACKs grow it alike.
+//! * D1 (RFC9438 4.4-1): growth is scaled by acknowledged bytes, not counted per ACK, so delayed
+//!   and merged ACKs give the same growth.
 //! * D2 (RFC9438 4.3-1): in the Reno-friendly region the window is the larger of itself and
-//!   `w_est`, so that nothing but congestion ever lowers it.
-//! * D3 (RFC9438 4.6-fig5): the base of the cut is the largest flight of the last round trip, at most
-//!   the window; the RFC takes the flight of the moment. [`Profile::Linux`] cuts the window by
-//!   intent, as the kernel does, also where half of it is used ([`Base`]).
+//!   `w_est`, so that only congestion lowers it.
+//! * D3 (RFC9438 4.6-fig5): the base of the cut is the largest flight of the last round trip, at
+//!   most the window; the RFC uses the current flight. [`Profile::Linux`] deliberately cuts the
+//!   window, as the kernel does, even if only half of it is used ([`Base`]).
 //! * D4 (RFC9438 4.6-fig5): the window may fall to one segment after marks in TCP; QUIC keeps its
 //!   minimum of two (RFC 9002 section 7.2).
-//! * D6: where packets change their size and windows keep their bytes, the epoch
-//!   goes on at the same point of the curve that packets of the new size have; the kernel's curve
-//!   begins anew.
-//! * D5 (RFC9438 4.3-fig4): beyond `cwnd_prior` alpha is written 17/17 and not 1, which keeps the
-//!   remainder in one unit.
+//! * D6: if the packet size changes and windows keep their bytes, the epoch continues at the same
+//!   point of the curve for the new size; the kernel's curve restarts.
+//! * D5 (RFC9438 4.3-fig4): beyond `cwnd_prior` alpha is written as 17/17 instead of 1, which keeps
+//!   the remainder in one unit.
 
 use super::cubic_curve::{Curve, MAX_US, icbrt};
 use super::cubic_linux::LinuxEpoch;
@@ -36,7 +35,7 @@ use crate::options::params;
 use crate::units::{MAX_BYTES, Nanos, Ratio, Time, mul_div};
 
 named! {
-    /// Which arithmetic draws the curve.
+    /// Arithmetic used to compute the curve.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub enum Profile {
         /// RFC 9438 in bytes and microseconds.
@@ -60,12 +59,14 @@ params! {
         pub abe: Option<Ratio> = None, "abe" [words OFF_OR_FACTOR if is_optional_factor] "decrease factor after ECN marks (RFC 8511: 0.85)";
         /// What beta multiplies.
         pub base: Base = Base::Inflight, "base" [] "what the factor multiplies";
-        /// RFC 9438 section 4.7: a flow that is cut below its last plateau makes room by aiming lower still. Off for single-flow labs.
+        /// RFC 9438 section 4.7: a flow that is cut below its last plateau yields by aiming even
+        /// lower. Turn it off for single-flow labs.
         pub fast_convergence: bool = true, "fast" [] "fast convergence";
-        /// LINUX cubic-floor: until the first congestion event grow by at least a twentieth of what is acknowledged (5 % per RTT), as Linux
-        /// does: a loss-free exit that came too early is otherwise a plateau of many seconds.
+        /// LINUX cubic-floor: until the first congestion event grow by at least a twentieth of the
+        /// acknowledged bytes (5 % per RTT), as Linux does; otherwise a premature loss-free exit
+        /// means a plateau of many seconds.
         pub ca_floor_20: bool = false, "floor20" [] "grow by at least 5 % per RTT until the first congestion";
-        /// Whose arithmetic.
+        /// Arithmetic in use.
         pub profile: Profile = Profile::Rfc9438;
     }
     preset "profile": Profile [] "RFC 9438, or the kernel's arithmetic in segments", of |params| params.profile, make Params::of;
@@ -75,7 +76,7 @@ impl Params {
     /// RFC8511 3.1-2: the factor for CUBIC after marks.
     pub const ABE: Ratio = Ratio::new(17, 20);
 
-    /// What Linux does, constants included.
+    /// The behaviour of Linux, constants included.
     pub fn linux() -> Params {
         Params {
             beta: Ratio::new(717, 1024),
@@ -100,13 +101,12 @@ pub struct Cubic {
     state: State,
 }
 
-/// Everything that changes, and so everything that a false alarm gives back: undo is complete
-/// because it is one assignment.
+/// All mutable state, which a false alarm restores in one assignment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct State {
     /// The plateau in bytes, once a reduction or a hand-over has set one.
     w_max: u64,
-    /// There is a plateau: `w_max` means something.
+    /// Whether there is a plateau, so `w_max` is valid.
     has_w_max: bool,
     /// The window before the last reduction in bytes: where Reno's slower growth ends (RFC 9438
     /// section 4.3).
@@ -116,7 +116,7 @@ pub struct State {
     epoch_mss: u32,
     /// The remainder of `ca_floor_20` in such an epoch, below 20.
     floor_carry: u8,
-    /// There was a congestion event.
+    /// Whether there was a congestion event.
     congested: bool,
 }
 
@@ -130,36 +130,37 @@ impl State {
     }
 }
 
-// A tag of its own is looked at once where one hidden among those of `Handover` takes a subtraction
-// more.
+// A separate tag is checked directly; a tag packed into the niche of `Handover` takes an extra
+// subtraction.
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Epoch {
-    /// None is running; how the next one begins.
+    /// No epoch is running; how the next one begins.
     Pending(Handover),
-    /// The first is [`CurveEpoch::grow`]'s own, beside the tag, where there is room for it.
+    /// The first field belongs to [`CurveEpoch::grow`]; it fits next to the tag.
     Curve(Behind, CurveEpoch),
     Linux(LinuxEpoch),
 }
 
-/// Until when, of the time of an epoch, the curve is certain to lie below Reno's window: neither ever
-/// falls in an epoch, so what is true of a later time of the curve and an earlier window holds between
-/// them. In units of 4.096 ms.
+/// Time into an epoch until which the curve is certain to lie below Reno's window. Neither falls
+/// within an epoch, so if a later point of the curve is below an earlier window, the same holds in
+/// between. In units of 4.096 ms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Behind(u32);
 
 impl Behind {
     const UNIT: u64 = 1 << 12;
-    /// How far it looks ahead, microseconds.
+    /// How far [`Behind::look_ahead`] looks ahead, in microseconds.
     const AHEAD: u64 = 8 * Behind::UNIT;
 
-    /// The curve is certain to lie below.
+    /// Whether the curve is certain to lie below Reno's window.
     #[inline(always)]
     fn holds(self, t_us: u64) -> bool {
         t_us < u64::from(self.0) * Behind::UNIT
     }
 
-    /// The curve was found below a window of `w_est` bytes at `t_us`: how long will it be?
+    /// Computes how long the curve will stay below a window of `w_est` bytes; it was found below at
+    /// `t_us`.
     #[inline(never)]
     fn look_ahead(&mut self, curve: &Curve, t_us: u64, w_est: u64) {
         let units = (t_us.min(MAX_US) + Behind::AHEAD) / Behind::UNIT;
@@ -175,8 +176,8 @@ impl Default for Epoch {
     }
 }
 
-/// One ACK's worth of growth: the moment, the window, the bytes acknowledged, the smoothed RTT and
-/// the segment size, all within bounds.
+/// Inputs for one ACK's growth: time, window, bytes acknowledged, smoothed RTT and segment size,
+/// all within bounds.
 struct Step {
     now: Time,
     cwnd: u64,
@@ -185,8 +186,7 @@ struct Step {
     mss: u64,
 }
 
-/// An epoch of RFC 9438. `start <= last` always; the time between them and now is what the curve
-/// has seen.
+/// An epoch of RFC 9438; always `start <= last`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct CurveEpoch {
     /// `t = 0`; moves on while the window is not the limit.
@@ -209,16 +209,16 @@ impl CurveEpoch {
         CurveEpoch { start: now, last: now, k_us, w_est: cwnd, est_carry: 0, carry: 0 }
     }
 
-    /// Leaves out the last `span` up to `now`, but nothing before the last ACK: that has passed
-    /// already.
+    /// Excludes the last `span` up to `now` from the epoch, but no time before the last ACK, which
+    /// has already counted.
     fn skip(&mut self, now: Time, span: Nanos) {
         let span = span.min(now.since(self.last));
         self.start += span;
         self.last += span;
     }
 
-    /// Packets have another size. Windows that are `kept` in packets scale the curve; windows that
-    /// keep their bytes are on a curve of the same shape, whose times scale by the cube root.
+    /// The packet size changed. If windows are `kept` in packets, the curve is scaled; if they keep
+    /// their bytes, the curve has the same shape and its times scale by the cube root.
     fn resize(&mut self, sizes: Sizes, kept: bool) {
         if kept {
             self.w_est = sizes.scale(self.w_est);
@@ -234,9 +234,9 @@ impl CurveEpoch {
         (self.est_carry, self.carry) = (0, 0);
     }
 
-    /// The window after one more ACK. Sums and products are plain where their terms are bounded:
-    /// windows, amounts and segments by what [`Step`] promises, factors by the 16 bits of a
-    /// ratio, microseconds by a thousandth of what 64 bits hold.
+    /// The window after one more ACK. Sums and products cannot overflow: [`Step`] bounds windows,
+    /// amounts and segments, a ratio's factors have 16 bits, and microseconds are at most a
+    /// thousandth of 2^64.
     #[inline(always)]
     fn grow(
         &mut self,
@@ -258,7 +258,7 @@ impl CurveEpoch {
         let gain = div_carry(num * mss, acked, &mut self.est_carry, den * cwnd);
         self.w_est = self.w_est.saturating_add(gain).min(MAX_BYTES);
 
-        // RFC9438 4.3-1: as long as Reno would be ahead of the curve, go with Reno.
+        // RFC9438 4.3-1: use Reno's window while it is above the curve.
         if behind.holds(t_us) {
             return cwnd.max(self.w_est);
         }
@@ -280,7 +280,7 @@ impl Cubic {
         Cubic { params, state: State::default() }
     }
 
-    /// The plateau of the present or the next curve in bytes, once there is one.
+    /// The plateau of the current or the next curve in bytes, once there is one.
     pub fn w_max(&self) -> Option<u64> {
         self.state.w_max()
     }
@@ -290,12 +290,12 @@ impl Cubic {
         self.state.cwnd_prior
     }
 
-    /// `K` of the present epoch in microseconds, if one of RFC 9438 is running.
+    /// `K` of the current epoch in microseconds, if an epoch of RFC 9438 is running.
     pub fn k_us(&self) -> Option<u64> {
         self.curve_epoch().map(|epoch| epoch.k_us)
     }
 
-    /// Reno's window in the present epoch in bytes, if one of RFC 9438 is running.
+    /// Reno's window in the current epoch in bytes, if an epoch of RFC 9438 is running.
     pub fn w_est(&self) -> Option<u64> {
         self.curve_epoch().map(|epoch| epoch.w_est)
     }
@@ -307,7 +307,7 @@ impl Cubic {
         }
     }
 
-    /// The unit in which windows are cut: Linux knows whole segments only.
+    /// The unit in which windows are cut: Linux uses whole segments.
     fn unit(&self, mss: u64) -> u64 {
         match self.params.profile {
             Profile::Rfc9438 => 1,
@@ -320,7 +320,7 @@ impl Cubic {
     fn begin(&mut self, handover: Handover, now: Time, cwnd: u64, mss: u64) {
         let s = &mut self.state;
         match handover {
-            // RFC9438 4.2-fig2: up from what the reduction left to what it remembered.
+            // RFC9438 4.2-fig2: from the reduced window up to the remembered one.
             Handover::AfterLoss => {}
             Handover::RapidDone { beta } => {
                 // RAPID 3.3.3-1: the path held cwnd / beta; fast convergence will take its share of
@@ -329,8 +329,8 @@ impl Cubic {
                 let factor = 1 + u64::from(self.params.fast_convergence);
                 s.set_w_max(mul_div(cwnd, factor * beta.den(), beta.num()));
             }
-            // RFC9438 4.10-1: no loss, so nothing to climb back to: the plateau is here and the
-            // curve starts convex.
+            // RFC9438 4.10-1: without a loss there is no earlier window to return to: the plateau
+            // is here and the curve starts convex.
             Handover::LossFree
             | Handover::AfterTimeout
             | Handover::LssEntry
@@ -354,13 +354,13 @@ impl Cubic {
         };
     }
 
-    /// What every reduction remembers, and the base and beta of the new threshold applied to it.
+    /// Records the state for the next epoch and returns the new threshold from base and beta.
     fn cut(&mut self, cut: &Cut, cwnd: u64, unit: u64) -> u64 {
         let beta = self.params.beta;
         let s = &mut self.state;
-        // RFC9438 4.7-1: cut below the last plateau, so somebody new wants a share: aim at (1 +
-        // beta)/2 of the window. With the beta of loss for marks too, as the RFC writes it.
-        // Equality is no reason to yield.
+        // RFC9438 4.7-1: a cut below the last plateau means that another flow wants a share: aim at
+        // (1 + beta)/2 of the window, with the beta of loss for marks too, as the RFC writes it. At
+        // equality the flow does not yield.
         let yields = self.params.fast_convergence && s.w_max().is_some_and(|w_max| cwnd < w_max);
         let units = cwnd / unit;
         let aim = if yields {
@@ -401,8 +401,7 @@ impl Cubic {
                 let segments = e.grow(ack.now, cwnd / mss, acked, min_rtt, mss, self.params.beta);
                 cwnd.saturating_add(segments.saturating_mul(mss))
             }
-            // RFC9438 5.8-1: time in which the window was not the limit proves nothing and is not
-            // counted.
+            // RFC9438 5.8-1: time in which the window was not the limit does not count.
             Epoch::Curve(_, e) => {
                 e.skip(ack.now, Nanos::MAX);
                 cwnd
@@ -411,7 +410,7 @@ impl Cubic {
             Epoch::Pending(handover) => {
                 let handover = *handover;
                 self.begin(handover, ack.now, cwnd, mss);
-                // Once: an epoch runs now.
+                // This recurses once: an epoch is running now.
                 return self.grow(ack, acked, w, cx);
             }
         };
@@ -426,7 +425,7 @@ impl Avoidance for Cubic {
     fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) {
         let s = &mut self.state;
         match &mut s.epoch {
-            // The usual ACK, without a call.
+            // The common case, without a call.
             Epoch::Curve(behind, e) if cx.limited && (s.congested || !self.params.ca_floor_20) => {
                 let (mss, cwnd, acked) = (segment(cx), window(*w), acked.min(MAX_BYTES));
                 let step =
@@ -439,8 +438,8 @@ impl Avoidance for Cubic {
         }
     }
 
-    /// RATELIMITED cubic-reach (the draft has no formula): the share that a flight of `max_fs` has
-    /// of the window also has of the way to the target; as Reno where that is less.
+    /// RATELIMITED cubic-reach (the draft has no formula): the window covers the same share of the
+    /// way to the target that a flight of `max_fs` has of the window; at least as much as Reno's.
     fn reach(&self, ack: &Ack, max_fs: u64, w: Window, cx: &Context) -> u64 {
         let (mss, cwnd, max_fs) = (segment(cx), window(w), max_fs.min(MAX_BYTES));
         let most = max_fs + max_fs / 2;
@@ -452,7 +451,7 @@ impl Avoidance for Cubic {
                 let ahead = ahead.saturating_add(ack.srtt.unwrap_or_default().micros());
                 mul_div(curve.at(ahead).saturating_sub(cwnd), max_fs, cwnd)
             }
-            // The kernel's arithmetic counts whole segments; what bounds it is the RFC's bound.
+            // The kernel's arithmetic counts whole segments; its bound is the RFC's.
             Epoch::Linux(_) => max_fs / 2,
             Epoch::Pending(_) => 0,
         };
@@ -472,8 +471,8 @@ impl Avoidance for Cubic {
 
     fn on_rto(&mut self, cut: &Cut, w: Window, cx: &Context) -> u64 {
         let mss = segment(cx);
-        // RFC9438 4.8-1: the threshold as after a loss, with CUBIC's beta; the window is the
-        // controller's business.
+        // RFC9438 4.8-1: the threshold is as after a loss, with CUBIC's beta; the controller sets
+        // the window.
         let ssthresh = self.cut(cut, window(w), self.unit(mss));
         self.forget();
         ssthresh.clamp(2 * mss, MAX_BYTES)
@@ -486,8 +485,8 @@ impl Avoidance for Cubic {
 
     fn hand_over(&mut self, handover: Handover, _w: Window, _cx: &Context) {
         match &self.state.epoch {
-            // LINUX cubic-goes-on: only a reduction or a timeout ends an epoch; one that slow start
-            // after a silence meets goes on.
+            // LINUX cubic-goes-on: only a reduction or a timeout ends an epoch; slow start after an
+            // idle period does not.
             Epoch::Linux(_) if handover == Handover::LossFree => {}
             _ => self.state.epoch = Epoch::Pending(handover),
         }
@@ -496,8 +495,8 @@ impl Avoidance for Cubic {
     fn on_idle(&mut self, now: Time, idle: Nanos, since_sent: Nanos) {
         match &mut self.state.epoch {
             Epoch::Curve(_, epoch) => epoch.skip(now, idle),
-            // LINUX cubic-idle: the time since the last send, which is more than that without
-            // anything in flight.
+            // LINUX cubic-idle: uses the time since the last send, which is longer than the time
+            // with nothing in flight.
             Epoch::Linux(epoch) => epoch.skip(now, since_sent),
             Epoch::Pending(_) => {}
         }
@@ -514,7 +513,7 @@ impl Avoidance for Cubic {
                 *behind = Behind::default();
                 epoch.resize(sizes, kept);
             }
-            // It counts segments.
+            // Linux's epoch counts segments, whose number is kept.
             Epoch::Linux(_) if kept => {}
             Epoch::Linux(_) => s.epoch = Epoch::Pending(Handover::AfterLoss),
             Epoch::Pending(_) => {}
@@ -560,13 +559,13 @@ impl Avoidance for Cubic {
 }
 
 impl Cubic {
-    /// ABBA1 5.3-anew: no plateau any more, so that the next cut finds none that it could be below.
+    /// ABBA1 5.3-anew: discards the plateau, so that the next cut cannot be below it.
     pub(super) fn forget_plateau(&mut self) {
         self.state.has_w_max = false;
     }
 
-    /// A timeout: slow start follows, and the epoch after it begins anew where slow start ends.
-    /// Linux forgets the plateau as well.
+    /// After a timeout slow start follows, and a new epoch begins where slow start ends. Linux
+    /// discards the plateau as well.
     fn forget(&mut self) {
         self.state.epoch = Epoch::Pending(Handover::AfterTimeout);
         if self.params.profile == Profile::Linux {

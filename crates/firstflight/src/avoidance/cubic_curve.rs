@@ -1,16 +1,16 @@
 //! CUBIC's curve in integers: bytes over microseconds.
 //!
-//! `W(t) = w_max + C * (t - K)^3` is flat where the window last met trouble, steep far from it, and
-//! does not look at the RTT. `K` is how long the curve takes from the start of the epoch to
-//! `w_max`. All values are exact floors, so every machine draws the same curve. Follows: RFC 9438
-//! section 4.2, figures 1 and 2 (August 2023). State: 24 bytes.
+//! `W(t) = w_max + C * (t - K)^3` is flat near the window of the last congestion, steep far from
+//! it, and independent of the RTT. `K` is the time from the start of the epoch to `w_max`. All
+//! values are exact floors, so every machine computes the same curve. Follows: RFC 9438 section
+//! 4.2, figures 1 and 2 (August 2023). State: 24 bytes.
 //!
 //! With C = 4/10 segment/s^3, seconds cubed in microseconds cubed and segments in bytes, `C * x^3`
 //! is `4 * mss * x^3 / 10^19`.
 //!
 //! Departures:
-//! * D1 (RFC9438 4.2-fig1): time is cut at 2^33 us (2.4 hours) and the window at 1 TiB; nothing
-//!   beyond is needed and nothing can overflow.
+//! * D1 (RFC9438 4.2-fig1): time is capped at 2^33 us (2.4 hours) and the window at 1 TiB, so that
+//!   nothing can overflow.
 
 use super::MAX_MSS;
 use crate::units::MAX_BYTES;
@@ -39,8 +39,8 @@ impl Curve {
         Curve { w_max, k_us: k_us(w_max, cwnd_epoch, mss), mss: mss.clamp(1, MAX_MSS) }
     }
 
-    /// A curve that was begun before, from what of it is kept; within the bounds that
-    /// [`Curve::new`] set.
+    /// Rebuilds a curve from its stored values, which are within the bounds that [`Curve::new`]
+    /// set.
     #[inline]
     pub(super) fn resumed(w_max: u64, k_us: u64, mss: u64) -> Curve {
         Curve { w_max, k_us, mss }
@@ -98,8 +98,7 @@ fn cubed(dt: u64, mss: u64) -> u64 {
     // floor: by 0 or 1 in whole numbers.
     let top = (n >> 44) as u64;
     let short = ((u128::from(top) * u128::from(RECIPROCAL)) >> 64) as u64;
-    // The rest is below 2 * 5^19 < 2^64, so the low halves suffice to tell it; wrapping is the
-    // point.
+    // The rest is below 2 * 5^19 < 2^64, so the low halves determine it; wrapping is intended.
     let rest = (n as u64).wrapping_sub(short.wrapping_mul(FIVE_19));
     short + u64::from(rest >= FIVE_19)
 }

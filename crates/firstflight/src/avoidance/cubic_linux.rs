@@ -1,16 +1,17 @@
-//! CUBIC as Linux computes it: whole segments, 1/1024 s, one segment more per so many acknowledged.
+//! CUBIC as Linux computes it: whole segments, ticks of 1/1024 s, one more segment per number of
+//! acknowledged segments.
 //!
-//! From the curve follows how many segments have to be acknowledged for the window to grow by one;
-//! that number is looked at once per tick, and every 1/32 s while the window stands still. The
+//! The curve gives how many segments must be acknowledged for the window to grow by one; that
+//! number is updated once per tick, and every 1/32 s while the window does not change. The
 //! Reno-friendly window can only lower the number. While no plateau is known it is at most 20, and
 //! it is never below 2. Follows: the behaviour of Linux 6.x `tcp_cubic` as documented, without its
-//! clock: a tick is 1/1024 s everywhere. State: 48 bytes. Windows have 32 bits, as in the kernel;
-//! what is larger saturates.
+//! clock: a tick is 1/1024 s everywhere. State: 48 bytes. Windows have 32 bits, as in the kernel,
+//! and saturate.
 //!
 //! Departures:
 //! * D1: the cube root is exact; Linux's table with one Newton step is off by up to 0.2 %.
-//! * D2: bytes acknowledged make segments together, with the rest kept; Linux is told whole
-//!   segments by its caller.
+//! * D2: acknowledged bytes are accumulated into segments, and the rest is kept; in Linux the
+//!   caller passes whole segments.
 
 use super::cubic_curve::icbrt;
 use crate::units::{Nanos, Ratio, Time, mul_div};
@@ -22,7 +23,7 @@ const C_2_40: u64 = 410;
 /// The longest span computed with: 2^23 ticks, 2.3 hours. Its cube times `C_2_40` fits u128 with
 /// room.
 const MAX_TICKS: u64 = 1 << 23;
-/// LINUX cubic-standstill: how long a standing window is left alone, 1/32 s.
+/// LINUX cubic-standstill: how long an unchanged window is not re-evaluated, 1/32 s.
 const STANDSTILL_TICKS: u32 = 32;
 /// LINUX cubic-floor: segments to be acknowledged per segment of growth, at most, while no plateau
 /// is known; 5 % per RTT.
@@ -34,21 +35,21 @@ const CEILING: u32 = 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LinuxEpoch {
     start: Time,
-    /// Where the curve is flat, and the ticks until then.
+    /// Window at which the curve is flat, and the ticks until then.
     origin: u32,
     k: u32,
-    /// When and at which window the curve was last looked at.
+    /// Tick and window of the last evaluation of the curve.
     looked: Option<(u32, NonZero<u32>)>,
     /// Segments acknowledged per segment of growth.
     per_segment: u32,
-    /// Reno's window, and what was acknowledged since it last grew.
+    /// Reno's window, and segments acknowledged since it last grew.
     reno: u32,
     reno_acked: u32,
-    /// Segments acknowledged since the window last grew, and the bytes that make no whole segment
-    /// yet.
+    /// Segments acknowledged since the window last grew, and bytes that do not yet make a whole
+    /// segment.
     credit: u32,
     part: u32,
-    /// A reduction has set a plateau.
+    /// Whether a reduction has set a plateau.
     plateau_known: bool,
 }
 
@@ -63,7 +64,7 @@ fn ticks(span: Nanos) -> u32 {
 }
 
 impl LinuxEpoch {
-    /// Begins at `now` with `cwnd` segments, towards `w_max` if there was a reduction.
+    /// Starts at `now` with `cwnd` segments, towards `w_max` if there was a reduction.
     pub(super) fn new(now: Time, cwnd: u64, w_max: Option<u64>) -> LinuxEpoch {
         let cwnd = narrow(cwnd);
         let origin = narrow(w_max.unwrap_or(0)).max(cwnd);
@@ -88,14 +89,14 @@ impl LinuxEpoch {
         self.start
     }
 
-    /// The last `span` up to `now` is no time.
+    /// Excludes the last `span` up to `now`.
     pub(super) fn skip(&mut self, now: Time, span: Nanos) {
         self.start = (self.start + span).min(now.max(self.start));
         // The ticks of this epoch have moved with its start.
         self.looked = None;
     }
 
-    /// How many segments the window grows by when `acked` more bytes are acknowledged.
+    /// Segments by which the window grows when `acked` more bytes are acknowledged.
     #[inline]
     pub(super) fn grow(
         &mut self,
@@ -116,8 +117,8 @@ impl LinuxEpoch {
         self.update(now, cwnd, acked, min_rtt, beta);
 
         let mut grown = 0;
-        // LINUX cubic-credit: credit that already suffices, because the number fell meanwhile, is
-        // worth one segment and no more.
+        // LINUX cubic-credit: credit that already suffices, because the number has fallen, gives
+        // one segment at most.
         if self.credit >= self.per_segment {
             self.credit = 0;
             grown = 1;
@@ -138,7 +139,7 @@ impl LinuxEpoch {
         if at == cwnd.get() && age <= STANDSTILL_TICKS {
             return;
         }
-        // Within a tick the curve stays, and only the comparison with Reno is made again.
+        // Within a tick the curve is unchanged, and only the comparison with Reno is repeated.
         if age > 0 {
             self.looked = Some((tick, cwnd));
             self.follow_curve(ticks(now.since(self.start) + min_rtt), cwnd.get());
@@ -152,7 +153,7 @@ impl LinuxEpoch {
         let away = ((u128::from(C_2_40) * away * away * away) >> 40) as u64;
         let origin = u64::from(self.origin);
         let target = if t < self.k { origin.saturating_sub(away) } else { origin + away };
-        // LINUX cubic-above: above the target the window practically stands, 1 % per RTT.
+        // LINUX cubic-above: above the target the window grows by only 1 % per RTT.
         let cwnd = u64::from(cwnd);
         self.per_segment = narrow(if target > cwnd { cwnd / (target - cwnd) } else { 100 * cwnd });
         if !self.plateau_known {

@@ -1,10 +1,10 @@
-//! DCTCP: cut by how much was marked, not by whether something was.
+//! DCTCP: the cut depends on how much was marked, not on whether anything was marked.
 //!
-//! A switch marks what arrives while more than a few packets wait. The sender keeps a smoothed share
-//! alpha of marked bytes and cuts the window by half of it, once per round trip; between cuts and
-//! after losses it is Reno. Meant for data centres, where every flow and every switch is of one
-//! owner: beside others it starves them or is starved. Follows: RFC 8257 (October 2017). State: 80
-//! bytes.
+//! A switch marks packets that arrive while more than a few packets wait. The sender keeps a
+//! smoothed share alpha of marked bytes and cuts the window by half of that share, once per round
+//! trip; between cuts and after losses it behaves like Reno. It is meant for data centres, where
+//! one operator controls all flows and switches; when competing with other algorithms it starves
+//! them or is starved. Follows: RFC 8257 (October 2017). State: 80 bytes.
 //!
 //! Departures:
 //! * D1 (RFC8257 3.2-ece): the receiver's rule for delayed ACKs, which tells the sender how many
@@ -20,12 +20,12 @@ use crate::signal::mark_share::{MarkShare, ONE, is_gain};
 use crate::units::{MAX_BYTES, Nanos, Ratio, Time};
 
 params! {
-    /// The choices of DCTCP.
+    /// The options of DCTCP.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params {
         /// Weight of a window's share in the smoothed one (RFC8257 3.3-g).
         pub gain: Ratio = Ratio::new(1, 16), "gain" ["0.01 to 1" if is_gain] "weight of one window in the smoothed share of marks";
-        /// The share before anything was marked (RFC8257 3.3-init): the first cut is a half.
+        /// The initial share (RFC8257 3.3-init): with 1 the first cut is a half.
         pub alpha: Option<Ratio> = Some(Ratio::new(1, 1)), "alpha" ["off, or 0.01 to 1" if is_share] "share of marks assumed before the first window";
     }
 }
@@ -39,7 +39,7 @@ fn is_share(share: Option<Ratio>) -> bool {
 pub struct Dctcp {
     params: Params,
     share: MarkShare,
-    /// Growth, and the answer to losses and timeouts.
+    /// Growth, and the response to losses and timeouts.
     reno: Reno,
 }
 
@@ -71,7 +71,7 @@ impl Avoidance for Dctcp {
     }
 
     fn reduce(&mut self, cut: &Cut, w: Window, cx: &Context) -> Reduced {
-        // RFC8257 3.5-loss: as any other TCP.
+        // RFC8257 3.5-loss: like any other TCP.
         let reduced = self.reno.reduce(cut, w, cx);
         if cut.signal == Signal::Loss {
             return reduced;

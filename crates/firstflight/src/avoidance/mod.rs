@@ -26,10 +26,10 @@ use crate::exit::Handover;
 use crate::named::named;
 use crate::units::{MAX_BYTES, Nanos, Ratio, Time, mul_div};
 
-/// A reduction is due.
+/// A reduction that is due.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut {
-    /// The moment.
+    /// Current time.
     pub now: Time,
     /// Loss or marks.
     pub signal: Signal,
@@ -41,18 +41,18 @@ pub struct Cut {
     pub from_slow_start: bool,
 }
 
-/// What a reduction left.
+/// Result of a reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reduced {
     /// The new threshold, which recovery takes as its target `T`; at least two segments.
     pub ssthresh: u64,
-    /// The new window, which is the threshold but for the smaller minimum after marks.
+    /// The new window: equal to the threshold, except that its minimum after marks is smaller.
     pub cwnd: u64,
 }
 
 /// A congestion avoidance algorithm.
 pub trait Avoidance {
-    /// The part that a false alarm has to restore (RFC 9438 section 4.9).
+    /// The state that a false alarm must restore (RFC 9438 section 4.9).
     type Saved: Copy;
 
     /// Growth at or above the threshold, outside recovery, by `acked` bytes; `cx.limited` is false
@@ -61,8 +61,8 @@ pub trait Avoidance {
     fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context);
 
     /// The window after ACKs of a whole flight of `max_fs` bytes, from which
-    /// [`Increase::MaxFs`](crate::controller::Increase::MaxFs) bounds growth: a segment more, if
-    /// the algorithm knows of no other.
+    /// [`Increase::MaxFs`](crate::controller::Increase::MaxFs) bounds growth. Default: one segment
+    /// more.
     fn reach(&self, ack: &Ack, max_fs: u64, w: Window, cx: &Context) -> u64 {
         let _ = (ack, w);
         max_fs.saturating_add(segment(cx))
@@ -72,23 +72,23 @@ pub trait Avoidance {
     /// what the next epoch needs.
     fn reduce(&mut self, cut: &Cut, w: Window, cx: &Context) -> Reduced;
 
-    /// TCP's retransmission timer expired for the first time in a series: the new threshold. The
-    /// window becomes one segment.
+    /// TCP's retransmission timer expired for the first time in a series. Returns the new
+    /// threshold; the window becomes one segment.
     fn on_rto(&mut self, cut: &Cut, w: Window, cx: &Context) -> u64;
 
     /// QUIC's persistent congestion: the window becomes two packets, the threshold stays (RFC 9002
     /// section 7.6.2).
     fn on_persistent_congestion(&mut self, now: Time);
 
-    /// Startup left, or slow start met a threshold: how the next epoch begins.
+    /// Startup left, or slow start reached a threshold: sets how the next epoch begins.
     fn hand_over(&mut self, handover: Handover, w: Window, cx: &Context);
 
-    /// Sending resumes after `idle` with nothing in flight: time that must not count as growth. The
-    /// last send was `since_sent` ago.
+    /// Sending resumes after a time `idle` with nothing in flight, which must not count as growth.
+    /// The last send was `since_sent` ago.
     fn on_idle(&mut self, now: Time, idle: Nanos, since_sent: Nanos);
 
-    /// Packets have another size from now on. `kept`: windows keep their number of packets and have
-    /// been scaled (TCP, smaller segments), else they keep their bytes.
+    /// The packet size changed. `kept`: windows keep their number of packets and have been scaled
+    /// (TCP, smaller segments); otherwise they keep their bytes.
     fn on_mss(&mut self, sizes: Sizes, kept: bool) {
         let _ = (sizes, kept);
     }
@@ -96,50 +96,51 @@ pub trait Avoidance {
     /// The multiplicative decrease factor for this signal.
     fn beta(&self, signal: Signal, from_slow_start: bool) -> Ratio;
 
-    /// One raw RTT sample, in every phase and before the ACK that brings it is acted on; `w` is the
-    /// window it found, `in_recovery` tells of an open episode.
+    /// One raw RTT sample, in every phase and before its ACK is processed; `w` is the window at
+    /// that time, and `in_recovery` says whether an episode is open.
     fn on_rtt(&mut self, now: Time, rtt: Nanos, w: Window, in_recovery: bool) {
         let _ = (now, rtt, w, in_recovery);
     }
 
-    /// One ACK, in every phase and before it is acted on.
+    /// One ACK, in every phase and before it is processed.
     #[inline]
     fn on_ack(&mut self, ack: &Ack, cx: &Context) {
         let _ = (ack, cx);
     }
 
-    /// Marks are news, outside slow start and recovery. `None`: they are congestion like a loss, at
-    /// most one cut per round trip and none of it without a recovery period (RFC 9002 section 7.1).
-    /// Otherwise this answers them itself, and growth goes on (RFC9331 4.3-scalable): the window it
-    /// leaves, which is never larger.
+    /// New congestion marks arrived, outside slow start and recovery. `None`: they count as
+    /// congestion like a loss, with at most one cut per round trip and a recovery period for each
+    /// (RFC 9002 section 7.1). Otherwise the algorithm reacts to marks itself and growth continues
+    /// (RFC9331 4.3-scalable); it returns the new window, which is never larger.
     fn answer_marks(&mut self, ack: &Ack, w: Window, cx: &Context) -> Option<Reduced> {
         let _ = (ack, w, cx);
         None
     }
 
-    /// Packets ask for the low-latency service of L4S: ECT(1) (RFC 9331 section 4.1).
+    /// Whether packets request the low-latency service of L4S: ECT(1) (RFC 9331 section 4.1).
     fn is_l4s(&self) -> bool {
         false
     }
 
-    /// A recovery episode has ended, complete; `w` is what it left. Not told where a timeout or a
-    /// false alarm ended it.
+    /// A recovery episode has completed and left the window `w`. Not called if a timeout or a false
+    /// alarm ended the episode.
     fn on_recovery_end(&mut self, w: Window) {
         let _ = w;
     }
 
-    /// When the present epoch began, if the algorithm has epochs and one is running.
+    /// Start of the current epoch, if the algorithm has epochs and one is running.
     fn epoch_start(&self) -> Option<Time> {
         None
     }
 
-    /// State to restore if the reduction that is about to happen turns out to be a false alarm.
+    /// State to restore if the next reduction turns out to be a false alarm.
     fn save(&self) -> Self::Saved;
 
     /// The reduction was a false alarm.
     fn restore(&mut self, saved: Self::Saved);
 
-    /// Inner signals by name and value, as [`Startup::signals`](crate::startup::Startup::signals).
+    /// Internal signals by name and value, as in
+    /// [`Startup::signals`](crate::startup::Startup::signals).
     fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         let _ = visit;
     }
@@ -149,10 +150,12 @@ named! {
     /// What a reduction multiplies by beta.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub enum Base {
-        /// The window, as Linux and RFC 9002 have it (RFC9002 7.3.2-2): a cut of a window of which half is used changes nothing.
+        /// The window, as in Linux and RFC 9002 (RFC9002 7.3.2-2): if only half of the window is
+        /// used, the cut changes nothing.
         Cwnd = "cwnd",
-        /// The bytes in flight (RFC 5681, RFC9438 4.6-fig5), at most the window: a cut must not raise it. OURS base-flight: the most in the last
-        /// round trip, since the ACKs that show the loss have taken part of the flight already.
+        /// The bytes in flight (RFC 5681, RFC9438 4.6-fig5), at most the window: a cut must not
+        /// raise it. OURS base-flight: the maximum over the last round trip, because the ACKs that
+        /// reveal the loss have already reduced the flight.
         #[default]
         Inflight = "inflight",
     }
@@ -173,14 +176,14 @@ impl Base {
 struct Factors {
     /// After a loss.
     beta: Ratio,
-    /// After marks (RFC 8511), if another.
+    /// After marks (RFC 8511), if it differs.
     abe: Option<Ratio>,
-    /// Of the reduction that ends a slow start, whatever the signal, if another.
+    /// For the reduction that ends a slow start, whatever the signal, if it differs.
     first_beta: Option<Ratio>,
 }
 
 impl Factors {
-    /// The one for this reduction.
+    /// The factor for this reduction.
     #[inline]
     fn of(self, signal: Signal, from_slow_start: bool) -> Ratio {
         let usual = match signal {
@@ -191,12 +194,13 @@ impl Factors {
     }
 }
 
-/// What a decrease factor may be, in words.
+/// Allowed decrease factors, in words.
 const FACTOR: &str = "0.05 to below 1, at most four decimals";
-/// The same where `off` leaves it at the ordinary one.
+/// The same, where `off` means the ordinary factor.
 const OFF_OR_FACTOR: &str = "off, or 0.05 to below 1, at most four decimals";
 
-/// A decrease factor: below one, and not so small that a window vanishes.
+/// Whether `ratio` is a valid decrease factor: below 1, and large enough that the window does not
+/// vanish.
 fn is_factor(ratio: Ratio) -> bool {
     ratio.num() < ratio.den() && ratio.num() * 20 >= ratio.den()
 }
@@ -205,17 +209,17 @@ fn is_optional_factor(ratio: Option<Ratio>) -> bool {
     ratio.is_none_or(is_factor)
 }
 
-/// A size of packets and the one that follows it, bytes; neither is zero.
+/// Packet sizes before and after a change, in bytes; neither is zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
-    /// Until now.
+    /// The size before the change.
     pub old: u64,
-    /// From now on.
+    /// The size after the change.
     pub new: u64,
 }
 
 impl Sizes {
-    /// As many packets of the new size as `bytes` are of the old one, and the same part of one.
+    /// Scales `bytes` so that they are the same (fractional) number of packets of the new size.
     #[inline]
     pub fn scale(self, bytes: u64) -> u64 {
         mul_div(bytes, self.new, self.old)
@@ -223,7 +227,8 @@ impl Sizes {
 }
 
 /// The largest segment that avoidance computes with: no IP packet without a jumbo header carries
-/// more. Keeps the cube of [`cubic_curve`] inside `u128` and twice a segment inside `u64`.
+/// more. The limit keeps the cube of [`cubic_curve`] inside `u128` and twice a segment inside
+/// `u64`.
 pub(crate) const MAX_MSS: u64 = 1 << 16;
 
 /// The segment size of this connection, made safe to divide by.
@@ -238,13 +243,13 @@ pub(crate) fn window(w: Window) -> u64 {
     w.cwnd.clamp(1, MAX_BYTES)
 }
 
-/// `(a * b + carry) / c`, and the remainder stays in `carry` for the next call. A window grows by
-/// many fractions of a byte per ACK; dropping them would hold it still where it should creep.
+/// `(a * b + carry) / c`; the remainder stays in `carry` for the next call. A window may grow by a
+/// fraction of a byte per ACK, and dropping the fractions would stop its growth.
 #[inline(always)]
 pub(crate) fn div_carry(a: u64, b: u64, carry: &mut u64, c: u64) -> u64 {
     let c = c.max(1);
-    // The 64-bit path takes every ACK of a real connection; a 128-bit division costs more than the
-    // rest of the hook.
+    // The 64-bit path handles every ACK of a real connection; a 128-bit division costs more than
+    // the rest of the hook.
     if let Some(sum) = a.checked_mul(b).and_then(|product| product.checked_add(*carry)) {
         *carry = sum % c;
         return sum / c;
@@ -258,7 +263,7 @@ pub(crate) fn div_carry(a: u64, b: u64, carry: &mut u64, c: u64) -> u64 {
 mod tests {
     use super::div_carry;
 
-    /// Products below and above 2^64, with what is left of the division before.
+    /// Products below and above 2^64, with the remainder of the previous division.
     #[test]
     fn dividing_with_a_carry_loses_nothing() {
         for (a, b, carry, c) in [

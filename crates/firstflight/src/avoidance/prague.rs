@@ -1,20 +1,21 @@
-//! Prague: DCTCP for the Internet. It asks routers for the low-latency queue (L4S, ECT(1)), cuts the
-//! window by half of the smoothed share of marks, and grows as if no round trip were shorter than
-//! 25 ms, so that short paths do not take everything.
+//! Prague: DCTCP for the Internet. It requests the low-latency queue from routers (L4S, ECT(1)),
+//! cuts the window by half of the smoothed share of marks, and grows as if no round trip were
+//! shorter than 25 ms, so that flows on short paths do not take all capacity.
 //!
-//! Marks are answered without a recovery episode: at most once per round trip, and growth goes on
-//! with what arrives unmarked. After a loss, and where the path drops instead of marking, it halves
-//! like Reno. Follows: udp_prague by its authors (L4STeam, `prague_cc.cpp`, February 2026), which is
-//! newer than draft-briscoe-iccrg-prague-congestion-control-04. State: 104 bytes.
+//! The response to marks opens no recovery episode: it happens at most once per round trip, and
+//! growth continues with unmarked bytes. After a loss, and on paths that drop instead of marking,
+//! it halves like Reno. Follows: udp_prague by its authors (L4STeam, `prague_cc.cpp`, February
+//! 2026), which is newer than draft-briscoe-iccrg-prague-congestion-control-04. State: 104 bytes.
 //!
 //! Departures:
-//! * D1 (PRAGUE init-rate): udp_prague begins at a given rate. Ours begins as its arm does, up to the
-//!   first mark or loss; the cut that ends a slow start is a half, since alpha is still zero.
-//! * D2 (PRAGUE rate-mode): below 2 ms of smoothed RTT udp_prague steers a rate, and it shrinks
-//!   packets so that two fit a virtual round trip. Ours keeps to windows of whole packets, of two at
-//!   least.
-//! * D3 (PRAGUE ack-order): an ACK that brings marks cuts first and grows by its unmarked bytes after;
-//!   udp_prague grows first. The difference is a part of a packet.
+//! * D1 (PRAGUE init-rate): udp_prague starts at a given rate. Ours starts with its arm's startup,
+//!   up to the first mark or loss; the cut that ends a slow start is a half, because alpha is still
+//!   zero.
+//! * D2 (PRAGUE rate-mode): below 2 ms of smoothed RTT udp_prague controls a rate, and it shrinks
+//!   packets so that two fit into a virtual round trip. Ours always uses windows of whole packets,
+//!   at least two.
+//! * D3 (PRAGUE ack-order): an ACK with marks cuts first and then grows by its unmarked bytes;
+//!   udp_prague grows first. The difference is a fraction of a packet.
 
 use super::{Avoidance, Base, Cut, Reduced, Reno, segment, window};
 use crate::event::{Ack, Context, Signal, Window};
@@ -24,25 +25,25 @@ use crate::signal::mark_share::{MarkShare, is_gain};
 use crate::units::{MAX_BYTES, Nanos, Ratio, Seq, Time, mul_div};
 
 params! {
-    /// The choices of Prague.
+    /// The options of Prague.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params {
-        /// The round trip that shorter ones are treated as (PRAGUE vrtt-25ms).
+        /// Shorter round trips are treated as this one (PRAGUE vrtt-25ms).
         pub reference_ms: u32 = 25, "rtt" [0..=1000 "ms"] "grow and cut as if the RTT were at least this";
         /// Weight of a round trip's share in the smoothed one.
         pub gain: Ratio = Ratio::new(1, 16), "gain" ["0.01 to 1" if is_gain] "weight of one round trip in the smoothed share of marks";
-        /// PRAGUE growth-wait: larger steps when no mark has come for many round trips.
+        /// PRAGUE growth-wait: larger steps after many round trips without a mark.
         pub fast: bool = true, "fast" [] "adjust the rate in 1 ms steps after many round trips without a mark";
     }
 }
 
-/// What a loss leaves, and the end of a slow start.
+/// Share of the window kept after a loss and at the end of a slow start.
 const HALF: Ratio = Ratio::new(1, 2);
-/// PRAGUE growth-wait: so many virtual round trips without a mark, and one more ...
+/// PRAGUE growth-wait: this many virtual round trips without a mark, and one more ...
 const LEAST_WAIT: u64 = 7;
-/// ... for so many bytes per second.
+/// ... per this many bytes per second.
 const RATE_PER_WAIT: u64 = 1_920_000;
-/// What a step may add to a queue then.
+/// Queueing delay that a step may then add.
 const STEP: Nanos = Nanos::from_millis(1);
 
 /// Prague's congestion avoidance.
@@ -50,14 +51,15 @@ const STEP: Nanos = Nanos::from_millis(1);
 pub struct Prague {
     params: Params,
     share: MarkShare,
-    /// Of the last cut for marks: none other before something sent after it is acknowledged, ...
+    /// `nxt` at the last cut for marks: no further cut until a packet sent after it is
+    /// acknowledged, ...
     cut_nxt: Seq,
     /// ... nor within a virtual round trip.
     cut_at: Option<Time>,
     rest: Rest,
 }
 
-/// What a false alarm gives back.
+/// State that a false alarm restores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rest {
     /// Growth below a byte, in units of 2^-20 bytes.
@@ -78,7 +80,7 @@ impl Prague {
         self.share.alpha()
     }
 
-    /// Virtual round trips without a mark that are still missing until steps become larger.
+    /// Virtual round trips without a mark that remain until steps become larger.
     pub fn wait(&self) -> u64 {
         self.rest.wait
     }
@@ -98,7 +100,7 @@ impl Prague {
         if !self.params.fast || self.rest.wait > 0 || cx.srtt == Nanos::ZERO {
             return mss;
         }
-        // PRAGUE growth-wait: 1 ms of the present rate.
+        // PRAGUE growth-wait: 1 ms at the current rate.
         mul_div(cwnd, STEP.0, cx.srtt.0).max(mss)
     }
 
@@ -107,7 +109,8 @@ impl Prague {
         LEAST_WAIT + rate(cwnd, cx) / RATE_PER_WAIT
     }
 
-    /// PRAGUE growth-wait: and after a loss as long as a flow of the reference RTT needs to get back.
+    /// PRAGUE growth-wait: after a loss, additionally the time that a flow with the reference RTT
+    /// needs to recover.
     fn wait_after_loss(&self, cwnd: u64, cx: &Context) -> u64 {
         let (reference, virtual_rtt) = (self.reference().0, self.virtual_rtt(cx).0);
         let packets = rate(cwnd, cx) / 2 / segment(cx);

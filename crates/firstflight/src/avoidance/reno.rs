@@ -1,22 +1,22 @@
 //! Reno: one segment more per round trip, half the window when the network complains.
 //!
 //! At or above the threshold the window grows by `mss * acked / cwnd` per ACK. A loss or a mark
-//! multiplies it by beta and the result is window and threshold at once; a timeout sets the
-//! threshold alone, the controller sets the window. Follows: RFC 5681 section 3 (September 2009)
-//! and RFC 9002 section 7 (May 2021); RFC 8511 as an option; with `profile=linux` Linux 6.18
+//! multiplies the window by beta; the result is both the window and the threshold. A timeout sets
+//! only the threshold, and the controller sets the window. Follows: RFC 5681 section 3 (September
+//! 2009) and RFC 9002 section 7 (May 2021); RFC 8511 as an option; with `profile=linux` Linux 6.18
 //! (`tcp_reno_cong_avoid` and `tcp_reno_ssthresh`, behaviour, no text). State: 24 bytes, 8 of them
 //! change.
 //!
 //! Departures:
 //! * D1 (RFC5681 3.2-2): the window is not inflated by three segments in fast retransmit and
-//!   deflated later: every transport here counts what is in flight, which is what the inflation
-//!   stood in for.
+//!   deflated later: every transport here counts the bytes in flight, which the inflation
+//!   approximated.
 //! * D2 (RFC5681 3.1-eq4, RFC9002 7.3.2-2): the base of the cut is the largest flight of the last
-//!   round trip, at most the window: RFC 5681 takes the flight of the moment, RFC 9002 and Linux take
-//!   the window ([`Base`], `reno(base=cwnd)`).
+//!   round trip, at most the window: RFC 5681 uses the current flight, RFC 9002 and Linux use the
+//!   window ([`Base`], `reno(base=cwnd)`).
 //! * D3 (RFC5681 3.1-eq3): bytes are counted exactly and the remainder is kept (`L = 1`, RFC 3465
 //!   section 2.1), instead of rounding up to one byte per ACK. Linux counts segments: the window
-//!   grows by whole ones, once as many are acknowledged as it has.
+//!   grows by one segment once a full window of segments is acknowledged.
 //! * D4 (Linux): with `profile=linux` a timeout halves the window, not the flight.
 
 use super::{
@@ -30,7 +30,7 @@ use crate::options::params;
 use crate::units::{MAX_BYTES, Nanos, Ratio, Time};
 
 named! {
-    /// Whose arithmetic.
+    /// Arithmetic in use.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum Profile {
         /// Bytes, as the documents have it.
@@ -54,7 +54,7 @@ params! {
         pub abe: Option<Ratio> = None, "abe" [words OFF_OR_FACTOR if is_optional_factor] "decrease factor after ECN marks (RFC 8511: 0.8)";
         /// What beta multiplies.
         pub base: Base = Base::Inflight, "base" [] "what the factor multiplies";
-        /// Whose arithmetic.
+        /// Arithmetic in use.
         pub profile: Profile = Profile::Rfc5681;
     }
     preset "profile": Profile [] "RFC 5681, or the kernel's arithmetic in segments", of |params| params.profile, make Params::of;
@@ -64,7 +64,7 @@ impl Params {
     /// RFC8511 3.1-1: the factor for Reno after marks, because a queue that marks is short.
     pub const ABE: Ratio = Ratio::new(4, 5);
 
-    /// What Linux does.
+    /// The behaviour of Linux.
     pub const LINUX: Params =
         Params { base: Base::Cwnd, profile: Profile::Linux, ..Params::DEFAULT };
 
@@ -80,8 +80,8 @@ impl Params {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reno {
     params: Params,
-    /// What the last divisions left over, in byte * byte: below the window of the last ACK. With
-    /// `profile=linux` the bytes acknowledged since the window last grew.
+    /// Remainder of the last divisions, in byte * byte: below the window of the last ACK. With
+    /// `profile=linux`, bytes acknowledged since the window last grew.
     carry: u64,
 }
 
@@ -108,13 +108,13 @@ impl Reno {
         w.cwnd = w.cwnd.max(cwnd.saturating_add(grown * mss).min(MAX_BYTES));
     }
 
-    /// What a cut by `beta` leaves of `base` bytes.
+    /// The threshold after a cut of `base` bytes by `beta`.
     pub(super) fn threshold(base: u64, beta: Ratio, cx: &Context) -> u64 {
         // RFC5681 3.1-eq4, RFC9002 7.3.2-2: beta times the base, at least two segments.
         beta.of(base).min(base).clamp(2 * segment(cx), MAX_BYTES)
     }
 
-    /// The same, in whole segments where the profile counts in them.
+    /// The same, in whole segments if the profile counts segments.
     fn cut(&self, base: u64, beta: Ratio, cx: &Context) -> u64 {
         let left = Reno::threshold(base, beta, cx);
         match self.params.profile {

@@ -1,15 +1,14 @@
-//! Delivered data: how many bytes an ACK says have newly arrived, each counted once.
+//! Delivered data: how many bytes newly arrived according to an ACK, each counted once.
 //!
-//! With SACK the count is the move of `una` plus the signed change of SACKed bytes, which makes it
-//! exact when ACKs are lost, merged, split or reordered. Without SACK a duplicate ACK stands for
+//! With SACK the count is the advance of `una` plus the signed change of SACKed bytes, so it is
+//! exact even if ACKs are lost, merged, split or reordered. Without SACK a duplicate ACK stands for
 //! one segment and is set off against the next advance. Follows RFC 6937 section 2 and RFC 9937
 //! section 6 (DeliveredData). State: one counter of 8 bytes without SACK, none with it. The cap of
-//! RFC 9937 on forged duplicates needs the totals of the episode and is
-//! [`Prr`](crate::recovery::Prr)'s; the pipe without SACK
-//! is [`Ledger::pipe_without_sack`](super::Ledger::pipe_without_sack). QUIC needs none of this:
-//! there it is the sum of newly acknowledged packets.
-//! Departures: D1 a negative count (the receiver discarded what it had SACKed) is reported as such
-//! instead of being used.
+//! RFC 9937 on forged duplicates needs the totals of the episode and is part of
+//! [`Prr`](crate::recovery::Prr); the pipe without SACK is
+//! [`Ledger::pipe_without_sack`](super::Ledger::pipe_without_sack). QUIC does not need this: there
+//! the count is the sum of newly acknowledged packets. Departures: D1 a negative count (the
+//! receiver discarded SACKed data) is reported as such instead of being used.
 
 use super::scoreboard::span;
 use crate::units::{MAX_BYTES, Seq};
@@ -25,7 +24,8 @@ pub fn delivered(una_before: Seq, una: Seq, sacked_before: u64, sacked: u64) -> 
     gained.checked_sub(sacked_before)
 }
 
-/// Delivered data without SACK. One per connection: duplicates before an episode count too.
+/// Delivered data without SACK. There is one per connection, because duplicates before an episode
+/// count too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DuplicateCredit {
     credit: u64,
@@ -44,7 +44,7 @@ impl DuplicateCredit {
         mss
     }
 
-    /// An ACK that moves `una` by `advance` bytes: what duplicates already stood for is not counted
+    /// An ACK moves `una` by `advance` bytes; bytes already credited for duplicates are not counted
     /// twice.
     #[inline]
     pub fn on_advance(&mut self, advance: u64) -> u64 {

@@ -1,14 +1,14 @@
 //! Counting detectors: duplicate ACKs without SACK (NewReno), the rules of RFC 3517 and 6675, and
 //! FACK with adaptation to reordering.
 //!
-//! A segment is lost when enough of what was sent after it has arrived: three duplicate ACKs, three
-//! SACKed ranges, a number of SACKed bytes, or a number of segments below the highest SACKed one.
-//! The head being lost opens an episode.
+//! A segment is lost when enough data sent after it has arrived: three duplicate ACKs, three SACKed
+//! ranges, a number of SACKed bytes, or a number of segments below the highest SACKed one. A lost
+//! head opens an episode.
 //!
 //! Follows RFC 5681 section 3.2, RFC 6582, RFC 3517, RFC 6675 sections 3 to 5; FACK as in Linux
 //! before RACK. State: 40 bytes. Departures: D1 under RFC 3517 nothing is marked before the third
-//! duplicate ACK, although its IsLost may hold: that document asks IsLost only inside an episode.
-//! D2 (Linux) FACK is off for the connection once reordering was seen; from then on SACKed segments
+//! duplicate ACK, although its IsLost may hold: that document uses IsLost only inside an episode.
+//! D2 (Linux) FACK is off for the connection once reordering was seen; after that, SACKed segments
 //! are counted.
 
 use super::evidence::{Above, Evidence};
@@ -20,7 +20,7 @@ use crate::units::Seq;
 /// RFC5681 3.2-third: duplicate ACKs that open an episode, and DupThresh of RFC 6675.
 pub const DUP_THRESH: u32 = 3;
 
-/// What makes a segment lost.
+/// The rule that declares a segment lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Rule {
     /// No SACK: the head, on the third duplicate ACK; inside an episode every new head (RFC 6582).
@@ -30,40 +30,40 @@ pub enum Rule {
     /// Three SACKed ranges or more than `2 * mss` SACKed bytes above.
     #[default]
     Rfc6675,
-    /// At least `reordering` segments between it and the highest SACKed one; after reordering was
-    /// seen, `reordering` SACKed ones above.
+    /// At least `reordering` segments between it and the highest SACKed segment; after reordering
+    /// was seen, `reordering` SACKed segments above it.
     Fack,
 }
 
-/// What of an ACK decides whether it is a duplicate on a connection without SACK.
+/// Fields of an ACK that decide whether it is a duplicate on a connection without SACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header {
     /// The acknowledgement number.
     pub ack: Seq,
     /// The oldest unacknowledged byte before this ACK.
     pub una: Seq,
-    /// Data is outstanding.
+    /// Whether data is outstanding.
     pub outstanding: bool,
-    /// It carries data, SYN or FIN.
+    /// Whether the ACK carries data, SYN or FIN.
     pub carries_data: bool,
-    /// The advertised window differs from the last one: a window update.
+    /// Whether the advertised window differs from the last one: a window update.
     pub window_changed: bool,
 }
 
 impl Header {
-    /// RFC5681 2-dup: nothing but a repetition of the last acknowledgement while data is
+    /// RFC5681 2-dup: whether the ACK only repeats the last acknowledgement while data is
     /// outstanding.
     pub fn is_duplicate(&self) -> bool {
         self.outstanding && !self.carries_data && self.ack == self.una && !self.window_changed
     }
 }
 
-/// What one ACK led to.
+/// Result of one ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Detection {
-    /// What was marked, the head included if an episode opens.
+    /// Segments marked, the head included if an episode opens.
     pub losses: Losses,
-    /// An episode opens.
+    /// Whether an episode opens.
     pub enter: bool,
 }
 
@@ -86,26 +86,26 @@ impl DupAck {
         self.dupacks
     }
 
-    /// A segment was newly SACKed: right after [`Scoreboard::mark_sacked`].
+    /// A segment was newly SACKed. Call right after [`Scoreboard::mark_sacked`].
     #[inline]
     pub fn on_sacked<B: Scoreboard + ?Sized>(&mut self, board: &B, id: Id) {
         self.evidence.on_sacked(board, id);
     }
 
-    /// A segment is cumulatively acknowledged: before [`Scoreboard::acked`].
+    /// A segment is cumulatively acknowledged. Call before [`Scoreboard::acked`].
     #[inline]
     pub fn on_acked<B: Scoreboard + ?Sized>(&mut self, board: &B, id: Id) {
         self.evidence.on_acked(board, id);
     }
 
-    /// Marks were taken back or SACKs forgotten: judge everything again.
+    /// Marks were removed or SACKs forgotten: judge everything again.
     pub fn rewind<B: Scoreboard + ?Sized>(&mut self, board: &B) {
         self.evidence.rewind(board);
     }
 
     /// Counts the ACK: `advanced` if it moved `una`, `duplicate` if [`Header::is_duplicate`] (no
-    /// SACK) or if it SACKs at least one byte above `una` not SACKed before (SACK). Both at
-    /// once is a duplicate only with SACK (RFC6675 2-dup); a DSACK alone never is.
+    /// SACK) or if it SACKs at least one byte above `una` not SACKed before (SACK). An ACK that is
+    /// both is a duplicate only with SACK (RFC6675 2-dup); a DSACK alone is never one.
     #[inline]
     pub fn count(&mut self, advanced: bool, duplicate: bool) {
         if advanced {
@@ -116,8 +116,8 @@ impl DupAck {
         }
     }
 
-    /// Marks what is lost after this ACK. `advanced`: it moved `una`; the scoreboard and
-    /// [`DupAck::count`] are up to date.
+    /// Marks segments that are lost after this ACK. `advanced`: the ACK moved `una`. Call after the
+    /// scoreboard update and [`DupAck::count`].
     #[inline]
     pub fn detect<B: Scoreboard + ?Sized>(
         &mut self,
@@ -142,7 +142,7 @@ impl DupAck {
                 found.enter = third;
             }
             Rule::Rfc3517 => {
-                // RFC3517 5-entry: by counting duplicates only.
+                // RFC3517 5-entry: only by counting duplicates.
                 found.enter = third;
                 if third || episode != Episode::None {
                     self.mark(board, reordering, mss, &mut found.losses);
@@ -193,8 +193,8 @@ impl DupAck {
                 self.evidence.detect(board, losses, |_, above| above.segments >= degree);
             }
             Rule::Fack => {
-                // LINUX fack-mark: holes below the highest SACK count as evidence too, so its
-                // distance is all that matters.
+                // LINUX fack-mark: holes below the highest SACK count as evidence too, so only the
+                // distance to it matters.
                 let highest = board.ledger().highest_sacked().unwrap_or_default();
                 self.evidence
                     .detect(board, losses, |id, _| id.0.saturating_add(degree) <= highest.0);

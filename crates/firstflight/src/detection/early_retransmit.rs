@@ -2,15 +2,15 @@
 //! duplicate ACKs.
 //!
 //! With two or three segments outstanding and nothing new to send, the first segment counts as lost
-//! when all others have arrived. Two guards keep it from acting on mere reordering: A, a connection
-//! that has seen reordering beyond three segments does not use it; B, it waits a quarter of an RTT,
-//! in which the missing segment may still arrive.
+//! when all others have arrived. Two guards prevent it from acting on mere reordering. Guard A: a
+//! connection that has seen reordering beyond three segments does not use it. Guard B: it waits a
+//! quarter of an RTT, in which the missing segment may still arrive.
 //!
 //! Follows RFC 5827 (April 2010) in the segment form, with the guards of the 2011 experiments
 //! ("stop if reordering > 3", "delay RTT/4"). State: 40 bytes with its counters. RACK's reordering
-//! window subsumes guard B: never run both. Departures: D1 (Linux) not while a repeat is
-//! outstanding and not inside an episode. D2 with guard B it acts at once where waiting cannot
-//! help: the ACK carries ECE, there is no RTT sample, or the timeout is due first.
+//! window subsumes guard B; never run both. Departures: D1 (Linux) it does not act while a
+//! retransmission is outstanding or inside an episode. D2 with guard B it acts at once if waiting
+//! cannot help: the ACK carries ECE, there is no RTT sample, or the timeout is due first.
 
 use super::Episode;
 use crate::options::OptionValue;
@@ -19,8 +19,8 @@ use core::fmt;
 
 /// LINUX er-delay: the shortest delay of guard B.
 pub const MIN_DELAY: Nanos = Nanos::from_millis(2);
-/// RFC5827 3-small: flights of fewer segments than this are early retransmit's; larger ones have
-/// the ordinary threshold.
+/// RFC5827 3-small: early retransmit handles flights of fewer segments than this; larger flights
+/// use the ordinary threshold.
 pub const MAX_SEGMENTS: u64 = 4;
 
 /// OURS er-guard-a: which reordering switches early retransmit off for the connection.
@@ -31,7 +31,7 @@ pub enum Guard {
     Off,
     /// A degree above three.
     Degree,
-    /// Any reordering event, as the first kernel version had it.
+    /// Any reordering event, as in the first kernel version.
     Any,
 }
 
@@ -55,17 +55,17 @@ pub enum Measure {
     Bytes,
 }
 
-/// With SACK: how much must have arrived.
+/// With SACK: how many segments must have arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Threshold {
     /// All but one.
     #[default]
     AllButOne,
-    /// Any one, as later kernels had it (`oseg >= sacked + 1`).
+    /// Any one, as in later kernels (`oseg >= sacked + 1`).
     Relaxed,
 }
 
-/// Which of the arms.
+/// The variant of early retransmit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Options {
     /// Guard A.
@@ -94,8 +94,8 @@ impl Options {
     pub const AB: Options = Options { guard: Guard::Degree, when: When::Delayed, ..Options::NAIVE };
 }
 
-/// Early retransmit by the names of the 2011 experiments: without a guard, with either, with both.
-/// Options that are none of these have no name in an arm.
+/// Early retransmit by the names of the 2011 experiments: without a guard, with either, or with
+/// both. Other combinations have no name in an arm.
 impl OptionValue for Options {
     fn parse(text: &str) -> Option<Options> {
         NAMES.iter().find(|(name, _)| *name == text).map(|&(_, options)| options)
@@ -110,7 +110,7 @@ impl OptionValue for Options {
 const NAMES: [(&str, Options); 4] =
     [("naive", Options::NAIVE), ("a", Options::A), ("b", Options::B), ("ab", Options::AB)];
 
-/// What the rule looks at, after the scoreboard update.
+/// Inputs of the rule, after the scoreboard update.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flight {
     /// Outstanding segments, SACKed ones included.
@@ -121,13 +121,13 @@ pub struct Flight {
     pub sacked_segments: u64,
     /// SACKed bytes.
     pub sacked_bytes: u64,
-    /// Duplicate ACKs since `una` moved.
+    /// Duplicate ACKs since `una` last advanced.
     pub dupacks: u32,
-    /// The connection uses SACK.
+    /// Whether the connection uses SACK.
     pub sack: bool,
-    /// New data is queued and the receiver's window allows a segment of it.
+    /// Whether new data is queued and the receiver's window allows a segment of it.
     pub new_data: bool,
-    /// A repeat is outstanding.
+    /// Whether a retransmission is outstanding.
     pub repeat_outstanding: bool,
     /// The congestion state.
     pub episode: Episode,
@@ -140,37 +140,37 @@ pub struct Flight {
 /// The clock of guard B.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Clock {
-    /// The moment.
+    /// Current time.
     pub now: Time,
     /// Smoothed RTT, if there is one.
     pub srtt: Option<Nanos>,
     /// When the retransmission timeout is due.
     pub rto: Option<Time>,
-    /// The ACK carries ECE.
+    /// Whether the ACK carries ECE.
     pub ece: bool,
 }
 
-/// What to do.
+/// Action to take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Act {
     /// Nothing.
     Nothing,
     /// Mark the head lost and open an episode.
     Now,
-    /// Wait until then.
+    /// Wait until this time.
     Wait(Time),
 }
 
-/// How often what happened.
+/// Event counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// The head was declared lost.
+    /// Times the head was declared lost.
     pub fired: u32,
-    /// A delay began.
+    /// Delays started.
     pub delayed: u32,
-    /// A delay ended with nothing to do.
+    /// Delays that ended without action.
     pub cancelled: u32,
-    /// A repeat it caused was reported as a duplicate later.
+    /// Retransmissions by this rule that were later reported as duplicates.
     pub later_dsacked: u32,
 }
 
@@ -188,7 +188,7 @@ impl EarlyRetransmit {
         EarlyRetransmit { options, ..EarlyRetransmit::default() }
     }
 
-    /// When the delay ends, if one runs.
+    /// End of the delay, if one is running.
     pub fn deadline(&self) -> Option<Time> {
         self.timer
     }
@@ -198,15 +198,15 @@ impl EarlyRetransmit {
         self.counts
     }
 
-    /// All but the first segment have arrived, and nothing speaks against it.
+    /// Whether all but the first segment have arrived and nothing forbids early retransmit.
     pub fn eligible(&self, flight: &Flight) -> bool {
         let forbidden = match self.options.guard {
             Guard::Off => false,
             Guard::Degree => flight.reordering.degree() > 3,
             Guard::Any => flight.reordering.seen(),
         };
-        // RFC5827 3-new: only where no new segment may be sent, for limited transmit is better
-        // then. LINUX er-quiet: not over a repeat or an episode (D1).
+        // RFC5827 3-new: only if no new segment may be sent; otherwise limited transmit is better.
+        // LINUX er-quiet: not during a retransmission or an episode (D1).
         if forbidden
             || flight.new_data
             || flight.repeat_outstanding
@@ -220,8 +220,8 @@ impl EarlyRetransmit {
         }
     }
 
-    /// RFC5827 3.2-1: flight 2 needs one, flight 3 two; flight 1 never, 4 and more the ordinary
-    /// three.
+    /// RFC5827 3.2-1: a flight of 2 needs one, a flight of 3 two; a flight of 1 never qualifies,
+    /// and 4 or more need the ordinary three.
     fn met_in_segments(&self, flight: &Flight) -> bool {
         if !(2..MAX_SEGMENTS).contains(&flight.segments) {
             return false;
@@ -268,7 +268,7 @@ impl EarlyRetransmit {
         Act::Wait(at)
     }
 
-    /// LINUX er-guard-b: a quarter of an RTT later; `None`: at once.
+    /// LINUX er-guard-b: time to act, a quarter of an RTT later; `None`: at once.
     fn delay(&self, clock: &Clock) -> Option<Time> {
         let srtt = clock.srtt.filter(|_| self.options.when == When::Delayed && !clock.ece)?;
         let at = clock.now + Nanos(srtt.0 / 4).max(MIN_DELAY);
@@ -276,8 +276,8 @@ impl EarlyRetransmit {
         if clock.rto.is_some_and(|rto| rto <= at) { None } else { Some(at) }
     }
 
-    /// The delay is over. `true`: the hole is still there: mark the head lost, open an episode (by
-    /// timer).
+    /// The delay is over. Returns `true` if the hole remains: the caller marks the head lost and
+    /// opens an episode (by timer).
     pub fn on_timer(&mut self, flight: &Flight) -> bool {
         if self.timer.is_none() || !self.eligible(flight) {
             self.cancel();
@@ -289,14 +289,14 @@ impl EarlyRetransmit {
     }
 
     /// New data was sent, `una` moved, the hole was filled or the timeout fired: the delay ends,
-    /// what is left of the timeout holds again.
+    /// and the rest of the timeout applies again.
     pub fn cancel(&mut self) {
         if self.timer.take().is_some() {
             self.counts.cancelled = self.counts.cancelled.saturating_add(1);
         }
     }
 
-    /// A repeat caused by this rule was reported as a duplicate.
+    /// A retransmission caused by this rule was reported as a duplicate.
     pub fn on_dsack(&mut self) {
         self.counts.later_dsacked = self.counts.later_dsacked.saturating_add(1);
     }

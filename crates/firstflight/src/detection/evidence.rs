@@ -1,7 +1,7 @@
 //! Evidence: how much is SACKed above a segment, for every rule that counts.
 //!
 //! All counting rules are monotone: whatever is SACKed above a segment is also SACKed above every
-//! lower one, and the count above a given segment never falls. So there is a boundary, below which
+//! lower one, and the count above a given segment never falls. So there is a boundary below which
 //! everything un-SACKed has been judged lost, and it only rises. This file keeps that boundary and
 //! the bytes, segments and ranges SACKed at or above it; each segment is passed once.
 //!
@@ -11,7 +11,7 @@
 use super::Losses;
 use super::scoreboard::{Flags, Id, Scoreboard};
 
-/// What is SACKed above a segment.
+/// Totals SACKed above a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Above {
     /// SACKed bytes.
@@ -35,7 +35,7 @@ impl Evidence {
         self.boundary
     }
 
-    /// What is SACKed at or above the boundary.
+    /// Totals SACKed at or above the boundary.
     pub fn above(&self) -> Above {
         self.above
     }
@@ -69,7 +69,8 @@ impl Evidence {
         }
     }
 
-    /// Moves the boundary over one segment and takes it out of the counts if it was SACKed.
+    /// Moves the boundary over one segment and removes the segment from the counts if it was
+    /// SACKed.
     #[inline]
     fn pass<B: Scoreboard + ?Sized>(&mut self, board: &B) {
         let id = self.boundary;
@@ -84,9 +85,9 @@ impl Evidence {
         }
     }
 
-    /// Raises the boundary as far as `lost` agrees, and marks what it passes. `lost` is asked for
-    /// un-SACKed segments only, in ascending order, and must be monotone: once it says no for a
-    /// segment, it would say no for all above.
+    /// Raises the boundary as long as `lost` returns true, and marks the segments that it passes.
+    /// `lost` is called for un-SACKed segments only, in ascending order, and must be monotone: if
+    /// it returns false for a segment, it would return false for all above.
     #[inline]
     pub fn detect<B: Scoreboard + ?Sized>(
         &mut self,
@@ -111,7 +112,7 @@ impl Evidence {
         }
     }
 
-    /// Counts from the head again, after marks were taken back or SACKs forgotten. A walk over the
+    /// Counts again from the head, after marks were removed or SACKs forgotten. This walks the
     /// window.
     pub fn rewind<B: Scoreboard + ?Sized>(&mut self, board: &B) {
         *self = Evidence { boundary: board.first(), above: Above::default() };

@@ -1,11 +1,11 @@
 //! Limited transmit: a new segment on each of the first two duplicate ACKs.
 //!
 //! With a small window, losing one segment leaves too few behind it to cause three duplicate ACKs.
-//! New data sent on the first two keeps the ACK clock running and reaches the third.
-//! Follows RFC 3042 (January 2001); the wording by pipe of RFC 6675 section 5 step 3 is an option.
-//! State: 2 bytes. Departures: none.
+//! New data sent on the first two keeps the ACK clock running and produces the third. Follows RFC
+//! 3042 (January 2001); the wording by pipe of RFC 6675 section 5 step 3 is an option. State: 2
+//! bytes. Departures: none.
 
-/// Which wording.
+/// The document whose wording applies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Wording {
     /// Never.
@@ -17,7 +17,7 @@ pub enum Wording {
     Rfc6675,
 }
 
-/// What the rule looks at.
+/// Inputs of the rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Room {
     /// Congestion window in bytes.
@@ -46,21 +46,21 @@ impl LimitedTransmit {
         LimitedTransmit { wording, sent: 0 }
     }
 
-    /// Segments sent by this rule since `una` last moved: a flight that RFC 5681 halves leaves them
-    /// out.
+    /// Segments sent by this rule since `una` last moved; the flight that RFC 5681 halves excludes
+    /// them.
     pub fn sent(&self) -> u8 {
         self.sent
     }
 
-    /// `una` moved: the next duplicate ACK is a first one again.
+    /// `una` moved: counting of duplicate ACKs restarts.
     #[inline]
     pub fn on_advance(&mut self) {
         self.sent = 0;
     }
 
     /// A duplicate ACK (with SACK: one that brings new SACK data), the `dupacks`-th since `una`
-    /// moved, outside recovery. `true`: send one new segment now; the window stays as it is.
-    /// Never allows a repeat.
+    /// moved, outside recovery. Returns `true` if one new segment may be sent now; the window does
+    /// not change. Never allows a retransmission.
     #[inline]
     pub fn on_duplicate(&mut self, dupacks: u32, room: &Room) -> bool {
         // RFC3042 2-1: the first two duplicates only, and never more than two segments beyond the
@@ -78,7 +78,7 @@ impl LimitedTransmit {
                 room.flight.saturating_add(room.new_len)
                     <= room.cwnd.saturating_add(room.mss.saturating_mul(2))
             }
-            // RFC6675 5-3: the same worded by the pipe.
+            // RFC6675 5-3: the same rule in terms of the pipe.
             Wording::Rfc6675 => room.cwnd.saturating_sub(room.pipe) >= room.mss.max(1),
         };
         if fits {

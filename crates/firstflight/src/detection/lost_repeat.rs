@@ -1,31 +1,31 @@
-//! Lost repeats without RACK: a repeat is lost when data sent after it was SACKed.
+//! Lost retransmissions without RACK: a retransmission is lost when data sent after it was SACKed.
 //!
-//! When a segment is repeated, the next never-sent byte is noted. A SACK beyond that byte means
-//! that something sent after the repeat arrived, so the repeat would have arrived before; with
-//! reordering on the path the SACK has to be that much further. Follows Linux 2.6
-//! (`tcp_mark_lost_retrans`) as we understand it, which all arms of the 2011 experiments had. RFC
-//! 6675 has nothing like it: only the timeout finds a lost repeat there. State: a cursor of 8 bytes
-//! over the order of sending. Departures: D1 with FACK off we take "beyond" as one byte further
-//! than the kernel does, which also accepts equality.
+//! When a segment is retransmitted, the next never-sent byte is recorded. A SACK beyond that byte
+//! means that data sent after the retransmission arrived, so the retransmission should have arrived
+//! earlier. With reordering on the path the SACK must be that much further. Follows Linux 2.6
+//! (`tcp_mark_lost_retrans`) as we understand it, which all arms of the 2011 experiments used. RFC
+//! 6675 has no such rule: there only the timeout detects a lost retransmission. State: a cursor of
+//! 8 bytes over the order of sending. Departures: D1 with FACK off we interpret "beyond" as one
+//! byte further than the kernel does, which also accepts equality.
 
 use super::scoreboard::{Flags, SendOrder};
 use super::{Losses, reordering::Reordering};
 use crate::units::Seq;
 
-/// The walk over repeats in the order they were sent.
+/// The walk over retransmissions in the order they were sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LostRepeats {
-    /// Every transmission before this ordinal is settled: not a repeat, delivered, repeated again,
-    /// or marked here.
+    /// Every transmission before this ordinal is settled: not a retransmission, delivered,
+    /// retransmitted again, or marked here.
     cursor: u64,
 }
 
 impl LostRepeats {
-    /// LINUX lost-repeat-1: marks repeats that data sent after them overtook. `highest_sacked` is
-    /// the highest SACKed end, `fack` whether FACK is on.
+    /// LINUX lost-repeat-1: marks retransmissions overtaken by data sent after them.
+    /// `highest_sacked` is the highest SACKed end, `fack` whether FACK is on.
     ///
-    /// Positions noted at repeats never fall, so the walk stops at the first one that is not far
-    /// enough below.
+    /// Positions recorded at retransmissions never decrease, so the walk stops at the first one
+    /// that is not far enough below.
     #[inline]
     pub fn detect<B: SendOrder>(
         &mut self,
@@ -35,7 +35,7 @@ impl LostRepeats {
         reordering: Reordering,
         mss: u64,
     ) -> Losses {
-        // LINUX lost-repeat-2: with reordering on the path, that much further.
+        // LINUX lost-repeat-2: with reordering on the path, further by its degree.
         let margin = if fack { 0 } else { u64::from(reordering.degree()).saturating_mul(mss) };
         let mut losses = Losses::default();
         self.cursor = self.cursor.max(board.oldest_sent());

@@ -1,26 +1,27 @@
-//! Loss detection: what is lost, and when to believe it. How much may then be sent is the business
-//! of [`crate::recovery`].
+//! Loss detection: which data is lost, and when this is decided. How much may then be sent is
+//! decided by [`crate::recovery`].
 //!
 //! An endpoint owns its segments behind [`Scoreboard`] and the detectors of its preset
-//! ([`presets`]). Detectors mark segments and report what they marked as [`Losses`]; they never
-//! touch a window, read no clock and allocate nothing. None walks the window per ACK: each keeps
-//! cursors that move over every segment or transmission once.
+//! ([`presets`]). Detectors mark segments and report them as [`Losses`]; they never touch a window,
+//! read no clock and allocate nothing. No detector walks the window per ACK: each keeps cursors
+//! that pass every segment or transmission once.
 //!
 //! The order of work on an ACK, which every endpoint keeps (OURS detect-order):
 //!
 //! 1. RTT sample, so that detectors see an up-to-date estimator;
 //! 2. SACK and cumulative update. For each segment newly SACKed: [`Scoreboard::mark_sacked`], then
-//!    the detector's `on_sacked`. For each one cumulatively acknowledged, ascending: the detector's
-//!    `on_acked`, then [`Scoreboard::acked`], then out of the storage. For each newly delivered
-//!    one, either way: [`Reordering::on_delivered`](reordering::Reordering::on_delivered) with the
-//!    `fack` from before this ACK, and [`Rack::on_delivered`](rack::Rack::on_delivered);
+//!    the detector's `on_sacked`. For each segment cumulatively acknowledged, ascending: the
+//!    detector's `on_acked`, then [`Scoreboard::acked`], then removal from the storage. For each
+//!    newly delivered segment, either way:
+//!    [`Reordering::on_delivered`](reordering::Reordering::on_delivered) with the `fack` from
+//!    before this ACK, and [`Rack::on_delivered`](rack::Rack::on_delivered);
 //! 3. DSACK bookkeeping and the undo test ([`undo`]), then the F-RTO step ([`f_rto`]);
-//! 4. RACK ([`rack`]) or counting ([`dupack`]), then lost repeats ([`lost_repeat`]);
+//! 4. RACK ([`rack`]) or counting ([`dupack`]), then lost retransmissions ([`lost_repeat`]);
 //! 5. early retransmit ([`early_retransmit`]), then limited transmit ([`limited_transmit`]);
 //! 6. the one timer ([`Armed::choose`]).
 //!
 //! OURS detect-ties: packet arrivals come before timers of the same instant, so that an ACK can
-//! save a timeout; a deadline in the past fires at once.
+//! prevent a timeout; a deadline in the past fires at once.
 
 pub mod delivered;
 pub mod dupack;
@@ -44,10 +45,10 @@ pub use scoreboard::{Flags, Id, Ledger, RepeatRule, Scoreboard, SendOrder, Trans
 
 use crate::units::Time;
 
-/// The congestion state a detector has to know of.
+/// The congestion state that detectors need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Episode {
-    /// None: an episode may open.
+    /// No episode: one may open.
     #[default]
     None,
     /// Fast recovery.
@@ -57,23 +58,23 @@ pub enum Episode {
     Timeout,
 }
 
-/// What one run of a detector marked.
+/// Segments marked by one run of a detector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
-    /// Bytes newly believed lost, lost repeats included.
+    /// Bytes newly declared lost, lost retransmissions included.
     pub bytes: u64,
-    /// Segments newly believed lost.
+    /// Segments newly declared lost.
     pub segments: u64,
-    /// The latest transmission among them, as an ordinal over all transmissions
+    /// The latest lost transmission, as an ordinal over all transmissions
     /// ([`crate::Ack::tx_lost`]).
     pub latest: Option<u64>,
-    /// The latest repeat among them. It is a repeat of the present episode, hence
+    /// The latest lost retransmission. It belongs to the current episode, and so sets
     /// [`crate::Ack::lost_again`], if it is not below the first ordinal of that episode.
     pub latest_repeat: Option<u64>,
 }
 
 impl Losses {
-    /// Nothing was marked.
+    /// Whether nothing was marked.
     pub fn is_empty(&self) -> bool {
         self.segments == 0
     }
@@ -90,12 +91,12 @@ impl Losses {
         }
     }
 
-    /// A repeat sent at or after `first_of_episode` is among them.
+    /// Whether a retransmission sent at or after `first_of_episode` is lost.
     pub fn lost_again(&self, first_of_episode: u64) -> bool {
         self.latest_repeat.is_some_and(|ordinal| ordinal >= first_of_episode)
     }
 
-    /// Adds what another detector marked on the same ACK.
+    /// Adds the losses that another detector marked on the same ACK.
     pub fn merge(&mut self, other: Losses) {
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.segments = self.segments.saturating_add(other.segments);
@@ -105,7 +106,8 @@ impl Losses {
 }
 
 /// OURS detect-head: marks the head lost, as opening an episode always does; the rule that opened
-/// it may have named no segment (third duplicate ACK with tiny segments, early retransmit).
+/// the episode may not have marked a segment (third duplicate ACK with tiny segments, early
+/// retransmit).
 pub fn mark_head<B: Scoreboard + ?Sized>(board: &mut B, losses: &mut Losses) {
     let head = board.first();
     if !board.is_empty() && board.mark_lost(head) {
@@ -127,9 +129,9 @@ pub enum Armed {
 }
 
 impl Armed {
-    /// OURS detect-timer: picks the timer to arm, by priority and not by time: a lower one would
-    /// act on less knowledge. The higher ones never outlast the retransmission timeout, each by
-    /// its own rule. `None` if nothing is `outstanding`.
+    /// OURS detect-timer: picks the timer to arm, by priority and not by time, because a timer of
+    /// lower priority acts on less knowledge. Timers of higher priority never outlast the
+    /// retransmission timeout, each by its own rule. `None` if nothing is `outstanding`.
     #[inline]
     pub fn choose(
         outstanding: bool,
@@ -148,7 +150,7 @@ impl Armed {
             .or_else(|| rto.map(Armed::Rto))
     }
 
-    /// When it fires.
+    /// When the timer fires.
     #[inline]
     pub fn deadline(self) -> Time {
         match self {

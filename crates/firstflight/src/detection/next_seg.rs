@@ -1,25 +1,24 @@
-//! What to send next while losses are being repaired.
+//! The choice of what to send next while losses are being repaired.
 //!
-//! RFC 6675 gives four rules: first what is lost, then new data, then un-SACKed data not yet judged
+//! RFC 6675 gives four rules: first lost data, then new data, then un-SACKed data not yet judged
 //! lost, then once per episode a "rescue" of the highest un-SACKed segment. RFC 3517 has the first
-//! three, RACK and QUIC the first two. The choice belongs to the detector; how much may be sent is
-//! the recovery policy's.
+//! three, RACK and QUIC the first two. The detector makes this choice; the recovery policy decides
+//! how much may be sent.
 //!
 //! Follows RFC 6675 section 4 (NextSeg), RFC 3517. State: 48 bytes. A call costs a few loads: rule
-//! 1 has a hint in the ledger, rule 3 a cursor that never goes back.
-//! Departures: D1 rule 1 does not test "below the highest SACK": a segment that the rules of
-//! section 4 call lost always is, and one that a timeout marked has to be repeated although nothing
-//! above it is SACKed. D2 rule 1 does not compare with HighRxt but asks for a segment not repeated
-//! in this episode. This is the same, except that a repeat found lost again (no part of RFC 6675)
-//! gets its turn.
+//! 1 has a hint in the ledger, rule 3 a cursor that never goes back. Departures: D1 rule 1 does not
+//! test "below the highest SACK": a segment lost by the rules of section 4 always is, and a segment
+//! marked by a timeout must be retransmitted although nothing above it is SACKed. D2 rule 1 does
+//! not compare with HighRxt but picks a segment not retransmitted in this episode. This is
+//! equivalent, except that a lost retransmission (not covered by RFC 6675) is sent again.
 
 use super::scoreboard::{Flags, Id, Scoreboard};
 use crate::units::Seq;
 
-/// Which rules apply.
+/// The rules that apply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Rules {
-    /// Lowest lost segment not yet repeated, else new data: RACK, QUIC, NewReno.
+    /// Lowest lost segment not yet retransmitted, otherwise new data: RACK, QUIC, NewReno.
     #[default]
     LostFirst,
     /// Rules 1 to 3.
@@ -47,7 +46,7 @@ pub enum Choice {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NextSeg {
     rules: Rules,
-    /// HighRxt as an id: rules 1 and 3 have repeated nothing at or above it.
+    /// HighRxt as an id: rules 1 and 3 have retransmitted nothing at or above it.
     high_rxt: Id,
     /// Rule 3 finds nothing below this one.
     unsure: Id,
@@ -56,16 +55,17 @@ pub struct NextSeg {
 }
 
 impl NextSeg {
-    /// With these rules, outside any episode.
+    /// Creates cursors for these rules, outside any episode.
     pub fn new(rules: Rules) -> NextSeg {
         NextSeg { rules, ..NextSeg::default() }
     }
 
-    /// An episode opens with the head about to be repeated unconditionally; `recover_end` is `nxt`.
+    /// An episode opens, and the head is about to be retransmitted unconditionally; `recover_end`
+    /// is `nxt`.
     pub fn open<B: Scoreboard + ?Sized>(&mut self, board: &B, recover_end: Seq) {
         (self.high_rxt, self.unsure) = (board.first(), board.first());
-        // RFC6675 5-4.3: the first repeat sets HighRxt and RescueRxt to its end; HighRxt follows
-        // when it is sent.
+        // RFC6675 5-4.3: the first retransmission sets HighRxt and RescueRxt to its end; HighRxt
+        // follows when it is sent.
         self.rescue_rxt = (!board.is_empty()).then(|| board.end(board.first()));
         self.recover_end = recover_end;
     }
@@ -75,10 +75,10 @@ impl NextSeg {
         self.high_rxt
     }
 
-    /// What to send now. `new_data`: there is new data and the receiver's window allows it.
+    /// What to send now. `new_data`: whether there is new data that the receiver's window allows.
     #[inline]
     pub fn choose<B: Scoreboard>(&mut self, board: &mut B, new_data: bool) -> Choice {
-        // RFC6675 4-NextSeg1: the lowest lost segment that was not repeated.
+        // RFC6675 4-NextSeg1: the lowest lost segment that was not retransmitted.
         if let Some(id) = board.next_lost() {
             return Choice::Lost(id);
         }
@@ -110,8 +110,8 @@ impl NextSeg {
         (id < highest).then_some(id)
     }
 
-    /// RFC6675 4-NextSeg4: once per episode, when `una` has passed the last rescue (at first: the
-    /// first repeat).
+    /// RFC6675 4-NextSeg4: once per episode, when `una` has passed the last rescue (initially: the
+    /// first retransmission).
     fn may_rescue<B: Scoreboard>(&self, board: &B) -> bool {
         let unsacked = board.ledger().outstanding() > board.ledger().sacked();
         let una_passed =
@@ -119,19 +119,20 @@ impl NextSeg {
         self.rules == Rules::Rfc6675 && !board.is_empty() && unsacked && una_passed()
     }
 
-    /// The choice was sent (and [`Scoreboard::repeat`] told of it).
+    /// The choice was sent (and reported to [`Scoreboard::repeat`]).
     #[inline]
     pub fn on_sent(&mut self, choice: Choice) {
         match choice {
-            // RFC6675 4-HighRxt: a repeat by rule 1 or 3 moves HighRxt to its end.
+            // RFC6675 4-HighRxt: a retransmission by rule 1 or 3 moves HighRxt to its end.
             Choice::Lost(id) | Choice::Unsure(id) => self.high_rxt = self.high_rxt.max(id.next()),
-            // The rescue leaves HighRxt alone, so that it takes no later repair out of the order.
+            // The rescue does not change HighRxt, so that later repairs keep their order.
             Choice::Rescue => self.rescue_rxt = Some(self.recover_end),
             Choice::New | Choice::Nothing => {}
         }
     }
 
-    /// The next send would be the rescue: a sign of further loss for SafeACK (RFC 9937).
+    /// Whether the next send would be the rescue, which indicates further loss for SafeACK (RFC
+    /// 9937).
     pub fn rescue_next<B: Scoreboard>(&mut self, board: &mut B, new_data: bool) -> bool {
         self.choose(board, new_data) == Choice::Rescue
     }

@@ -1,10 +1,10 @@
 //! Presets: which detectors, timers and proofs make up a sender of a given kind.
 //!
-//! One row per kind of stack; an endpoint reads its row and builds the parts. A preset is named in
-//! an arm's sender options. Follows the documents of the parts; `linux26` is the kernel of the 2011
-//! experiments, `rack` and `quic` what is deployed today. State: none.
-//! Departures: D1 (ours) `windows` is RFC 6675 with timers like those of Windows, for the
-//! laboratory figures of HyStart++.
+//! There is one row per kind of stack; an endpoint reads its row and builds the parts. An arm's
+//! sender options name a preset. Follows the documents of the parts; `linux26` is the kernel of the
+//! 2011 experiments, `rack` and `quic` are deployed today. State: none. Departures: D1 (ours)
+//! `windows` is RFC 6675 with timers like those of Windows, for the laboratory figures of
+//! HyStart++.
 
 use super::dupack::Rule;
 use super::limited_transmit::Wording;
@@ -16,7 +16,7 @@ use crate::options::{Listed, OptionValue};
 use crate::units::Nanos;
 use core::fmt;
 
-/// What marks segments lost.
+/// How segments are marked lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Marking {
     /// A counting rule.
@@ -32,11 +32,11 @@ pub enum Marking {
 pub enum Early {
     /// Never: not implemented, or subsumed by RACK.
     Off,
-    /// As the arm says: off, naive, A, B or both.
+    /// As set by the arm: off, naive, A, B or both.
     ByArm,
 }
 
-/// What is sent before the timeout.
+/// Probes sent before the timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Probe {
     /// Nothing.
@@ -47,14 +47,14 @@ pub enum Probe {
     Pto,
 }
 
-/// How lost repeats are found.
+/// How lost retransmissions are detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LostRepeat {
     /// By the timeout only.
     Never,
-    /// By SACKs beyond what was sent after them.
+    /// By SACKs of data sent after them.
     BySacks,
-    /// As any other segment.
+    /// Like any other segment.
     Naturally,
 }
 
@@ -63,9 +63,9 @@ pub enum LostRepeat {
 pub enum Bounds {
     /// RFC 6298.
     Rfc,
-    /// The kernel's: the variation never counts less than the minimum.
+    /// The kernel's rule: the variation term is at least the minimum.
     Linux,
-    /// As Windows has it.
+    /// As in Windows.
     Windows,
 }
 
@@ -88,12 +88,12 @@ impl Bounds {
     }
 }
 
-/// Which undo.
+/// The undo rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UndoRule {
     /// None.
     Off,
-    /// DSACKs, time stamps, and F-RTO after timeouts.
+    /// DSACKs, timestamps, and F-RTO after timeouts.
     DsackAndTimestamps,
     /// Late ACKs of packets declared lost.
     LateAcks,
@@ -104,39 +104,39 @@ pub enum UndoRule {
 pub struct Preset {
     /// The name in arms and tables.
     pub name: &'static str,
-    /// What marks segments lost.
+    /// How segments are marked lost.
     pub marking: Marking,
-    /// SACK is in use (QUIC: acknowledgement ranges).
+    /// Whether SACK is in use (QUIC: acknowledgement ranges).
     pub sack: bool,
-    /// What is sent next.
+    /// Rules for choosing what to send next.
     pub rules: Rules,
-    /// What a repeat does to the mark.
+    /// How a retransmission changes the mark.
     pub repeats: RepeatRule,
     /// Limited transmit.
     pub limited_transmit: Wording,
     /// Early retransmit.
     pub early_retransmit: Early,
-    /// The timeout's bounds.
+    /// Bounds of the timeout.
     pub bounds: Bounds,
-    /// The timeout before there is a sample.
+    /// The timeout before the first sample.
     pub initial_rto: Nanos,
-    /// What is sent before the timeout.
+    /// Probes sent before the timeout.
     pub probe: Probe,
-    /// How lost repeats are found.
+    /// How lost retransmissions are detected.
     pub lost_repeats: LostRepeat,
-    /// Timeouts are put to the test.
+    /// Whether F-RTO tests timeouts.
     pub f_rto: bool,
-    /// Which undo.
+    /// The undo rule.
     pub undo: UndoRule,
-    /// A timeout inside an episode keeps its target.
+    /// Whether a timeout inside an episode keeps the episode's target.
     pub keep_target: bool,
-    /// Beside the documents what only the kernel does: see [`Preset::LINUX`].
+    /// Whether to follow the kernel where it differs from the documents: see [`Preset::LINUX`].
     pub linux: bool,
-    /// What it is for.
+    /// What the preset is for.
     pub use_for: &'static str,
 }
 
-/// RFC 6675 as written; the other rows say what differs from it.
+/// RFC 6675 as written; the other rows state their differences.
 const SACK6675: Preset = Preset {
     name: "sack6675",
     marking: Marking::Counting(Rule::Rfc6675),
@@ -156,7 +156,7 @@ const SACK6675: Preset = Preset {
     use_for: "figures of the standards",
 };
 
-/// What is deployed today, as the documents have it.
+/// The rules deployed today, as documented.
 const RACK: Preset = Preset {
     name: "rack",
     marking: Marking::Rack,
@@ -225,26 +225,28 @@ pub const PRESETS: [Preset; 8] = [
 ];
 
 impl Preset {
-    /// Linux 6.18 where it differs from RFC 8985 and RFC 3522:
-    /// * RACK's RTT is that of the last segment reported, SACKs before what the ACK acknowledges;
-    /// * a duplicate of a repeat counts as delivered (`tcp_dsack_seen`), and it widens the reordering
-    ///   window only after reordering was seen;
-    /// * DSACKs below `una` count against the repeats of an episode, whichever segment they name;
-    /// * each ACK of an episode that moves `una` may prove it needless by its time stamp, not the
-    ///   first one alone;
-    /// * below the end of a recovery a time stamp undoes it only once no repeat is out, and until
-    ///   then nothing is marked or repeated (`tcp_try_undo_partial`);
-    /// * beyond the initial degree of reordering SACKs alone grow the window;
+    /// Linux 6.18 with its differences from RFC 8985 and RFC 3522:
+    /// * RACK's RTT is that of the last segment reported, where SACKed segments are reported before
+    ///   acknowledged ones;
+    /// * a duplicate of a retransmission counts as delivered (`tcp_dsack_seen`), and it widens the
+    ///   reordering window only after reordering was seen;
+    /// * DSACKs below `una` count against the retransmissions of an episode, whichever segment they
+    ///   report;
+    /// * each ACK that moves `una` in an episode may prove it spurious by its timestamp, not only
+    ///   the first one;
+    /// * below the end of a recovery a timestamp undoes it only once no retransmission is in
+    ///   flight, and until then nothing is marked or retransmitted (`tcp_try_undo_partial`);
+    /// * beyond the initial degree of reordering, SACKs alone grow the window;
     /// * congestion control does not see the RTT of the handshake.
     pub const LINUX: Preset =
         Preset { name: "linux", linux: true, use_for: "TCP of Linux 6.18 to the letter", ..RACK };
 
-    /// The preset of that name.
+    /// The preset with this name.
     pub fn named(name: &str) -> Option<&'static Preset> {
         PRESETS.iter().find(|preset| preset.name == name)
     }
 
-    /// The options of the timeout.
+    /// Options of the timeout.
     pub fn rto(&self) -> rto::Options {
         rto::Options {
             max: self.bounds.max(),
@@ -254,14 +256,14 @@ impl Preset {
         }
     }
 
-    /// The proofs it accepts.
+    /// Proofs that the preset accepts.
     pub fn accepts(&self) -> Accepts {
         let both = self.undo == UndoRule::DsackAndTimestamps;
         Accepts { dsack: both, timestamps: both, every: self.linux }
     }
 }
 
-/// A preset of loss detection by name; those of TCP only, QUIC has its own.
+/// A preset of loss detection by name; only TCP presets, because QUIC has its own loss detection.
 impl OptionValue for &'static Preset {
     fn parse(text: &str) -> Option<&'static Preset> {
         Preset::named(text).filter(|preset| preset.marking != Marking::Quic)

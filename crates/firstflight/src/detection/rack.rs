@@ -1,23 +1,25 @@
-//! RACK: a segment is lost if something sent later was delivered and enough time has passed since
-//! it was sent.
+//! RACK: a segment is lost if data sent later was delivered and enough time has passed since it was
+//! sent.
 //!
-//! The reference is the most recently sent segment known to be delivered, with the RTT it took. A
-//! segment sent before it is lost once an RTT and a reordering window have passed since its own
-//! last transmission, so a repeat can be found lost like an original. The window is zero until
-//! reordering is seen, then a quarter of the smallest RTT, more if DSACKs prove repeats needless.
+//! The reference is the most recently sent segment known to be delivered, with its RTT. A segment
+//! sent before it is lost once an RTT and a reordering window have passed since its own last
+//! transmission, so a retransmission can be declared lost like an original. The window is zero
+//! until reordering is seen, then a quarter of the smallest RTT, and larger if DSACKs prove
+//! retransmissions unnecessary.
 //!
-//! Follows RFC 8985 (February 2021) sections 6.2 and 6.3. State: 240 bytes.
-//! Departures: D1 `min_rtt` is the caller's: that of the connection unless it keeps a windowed one.
-//! D2 segments delivered by one ACK may be reported in any order: only the latest sent of them
-//! matters, and whether one of them lies below what earlier ACKs had delivered (nothing sent before
-//! it can lie above it and be delivered by the same ACK). D3 the segments are walked in the order
-//! they were sent and the walk stops at the first that has to wait. The result is that of the
-//! walk over all; the cost is one step per transmission. D4 the RTT is that of
-//! the latest sent of the segments that an ACK delivers, as the document has it; with
-//! [`Rack::linux`] that of the last one reported, as in Linux (`tcp_rack_advance`), which reports
-//! what an ACK SACKs before what it acknowledges, and looks for losses only on an ACK that delivers.
-//! D5 [`Rack::linux`] does not ask time stamps which copy of a segment arrived, and it counts the round
-//! trip between two DSACKs from what was sent since the first of them (`tcp_rack_update_reo_wnd`).
+//! Follows RFC 8985 (February 2021) sections 6.2 and 6.3. State: 240 bytes. Departures: D1 the
+//! caller provides `min_rtt`: the connection's minimum unless the caller keeps a windowed one. D2
+//! segments delivered by one ACK may be reported in any order: only two facts matter: which of them
+//! was sent last, and whether one of them lies below data delivered by earlier ACKs (nothing sent
+//! before it can lie above it and be delivered by the same ACK). D3 the segments are walked in the
+//! order they were sent, and the walk stops at the first one that must wait. The result equals that
+//! of a walk over all segments; the cost is one step per transmission. D4 the RTT is that of the
+//! latest sent among the segments that an ACK delivers, as in the RFC. With [`Rack::linux`] it is
+//! that of the last segment reported, as in Linux (`tcp_rack_advance`), which reports SACKed
+//! segments before acknowledged ones and detects losses only on an ACK that delivers data. D5
+//! [`Rack::linux`] does not use timestamps to decide which copy of a segment arrived, and it
+//! measures the round trip between two DSACKs by segments sent since the first of them
+//! (`tcp_rack_update_reo_wnd`).
 
 use super::scoreboard::{Flags, Id, SendOrder};
 use super::{Episode, Losses, mark_head};
@@ -25,9 +27,10 @@ use crate::units::{Nanos, Seq, Time, mul_div};
 
 /// Recoveries without a DSACK after which the window is a quarter of the RTT again (RFC8985 6.2-4).
 const REO_PERSIST: u32 = 16;
-/// LINUX rack-steps: the most quarters.
+/// LINUX rack-steps: the maximum number of quarters.
 const MAX_STEPS: u32 = 255;
-/// SACKed segments that end the patience for reordering never seen: the classic threshold.
+/// If no reordering was seen, this many SACKed segments set the reordering window to zero: the
+/// classic threshold.
 const DUP_THRESH: u64 = 3;
 
 /// A newly delivered segment.
@@ -35,24 +38,24 @@ const DUP_THRESH: u64 = 3;
 pub struct Arrival {
     /// One past its last byte.
     pub end: Seq,
-    /// When it was last sent.
+    /// When the segment was last sent.
     pub last_tx: Time,
-    /// How often it was sent.
+    /// Number of times it was sent.
     pub tx_count: u32,
-    /// The send time that the ACK echoes, where there are time stamps.
+    /// The send time that the ACK echoes, if timestamps are in use.
     pub echo: Option<Time>,
 }
 
-/// What of an ACK sets the reordering window.
+/// Facts of an ACK that set the reordering window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The oldest unacknowledged byte after the ACK.
     pub una: Seq,
     /// The next never-sent byte.
     pub nxt: Seq,
-    /// The ACK carries a DSACK.
+    /// Whether the ACK carries a DSACK.
     pub dsack: bool,
-    /// The ACK ends fast recovery or timeout recovery.
+    /// Whether the ACK ends fast recovery or timeout recovery.
     pub ends_recovery: bool,
     /// The congestion state before detection.
     pub episode: Episode,
@@ -64,16 +67,16 @@ pub struct Facts {
     pub srtt: Option<Nanos>,
 }
 
-/// What a run of the detector found.
+/// Result of a run of the detector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// What was marked; more than nothing outside an episode opens one.
+    /// Segments marked lost; any loss outside an episode starts one.
     pub losses: Losses,
     /// When to run again: the reordering timer.
     pub deadline: Option<Time>,
 }
 
-/// When a transmission left, and its last byte to tell apart those of the same instant.
+/// When a transmission left, and its last byte, which orders transmissions of the same instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Stamp {
     at: Time,
@@ -85,13 +88,13 @@ struct Stamp {
 pub struct Rack {
     /// The most recently sent segment that was delivered.
     reference: Option<Stamp>,
-    /// Its RTT, or that of the latest sent among the last delivered.
+    /// The reference's RTT, or that of the latest sent among the last delivered segments.
     rtt: Nanos,
     /// The highest end delivered by earlier ACKs.
     fack: Seq,
-    /// The same including the ACK being processed.
+    /// The highest end delivered, including the ACK being processed.
     fack_now: Seq,
-    /// The latest sent among those delivered by the ACK being processed, and its RTT.
+    /// The latest sent among the segments delivered by the ACK being processed, and its RTT.
     newest: Option<(Stamp, Nanos)>,
     reordering_seen: bool,
     reo_mult: u32,
@@ -100,10 +103,11 @@ pub struct Rack {
     reo_wnd: Nanos,
     walk: Walk,
     linux: bool,
-    /// Something was delivered since losses were last looked for.
+    /// Whether data was delivered since the last loss detection.
     fresh: bool,
-    /// Linux: when the latest sent of what the ACK delivers left, a DSACK that no delivery followed yet,
-    /// and when the last segment had left before the window was last widened.
+    /// For Linux: the send time of the latest sent segment that the ACK delivers, whether a DSACK
+    /// still waits for a delivery, and the time of the last transmission before the window was last
+    /// widened.
     delivered: Option<Time>,
     dsack_waits: bool,
     widened: Option<Time>,
@@ -133,17 +137,17 @@ impl Default for Rack {
 }
 
 impl Rack {
-    /// As Linux has it (D4).
+    /// RACK as in Linux (D4, D5).
     pub fn linux() -> Rack {
         Rack { linux: true, ..Rack::default() }
     }
 
-    /// Something else than a segment delivered late showed reordering.
+    /// Reordering was detected by other means than a late segment.
     pub fn see_reordering(&mut self) {
         self.reordering_seen = true;
     }
 
-    /// The reordering window in force.
+    /// The current reordering window.
     pub fn reordering_window(&self) -> Nanos {
         self.reo_wnd
     }
@@ -158,12 +162,12 @@ impl Rack {
         self.reference.map(|stamp| (stamp.at, stamp.end))
     }
 
-    /// A never-repeated segment was delivered below others.
+    /// Whether reordering was seen: a segment that was never retransmitted arrived below others.
     pub fn reordering_seen(&self) -> bool {
         self.reordering_seen
     }
 
-    /// A segment ending at `end` was sent, new or repeated.
+    /// A segment ending at `end` was sent, new or retransmitted.
     #[inline]
     pub fn on_sent(&mut self, now: Time, end: Seq) {
         self.walk.on_sent(Stamp { at: now, end }, self.reference);
@@ -173,8 +177,8 @@ impl Rack {
     #[inline]
     pub fn on_delivered(&mut self, now: Time, arrival: &Arrival, min_rtt: Option<Nanos>) {
         let rtt = now.since(arrival.last_tx).in_ticks(min_rtt);
-        // RFC8985 6.2-2: an echo older than the repeat, or an RTT shorter than any, belongs to the
-        // original. Equal stamps tell nothing.
+        // RFC8985 6.2-2: an echo older than the retransmission, or an RTT below the minimum,
+        // belongs to the original. Equal timestamps prove nothing.
         let older_echo = !self.linux && arrival.echo.is_some_and(|echo| echo < arrival.last_tx);
         if self.linux {
             self.delivered = self.delivered.max(Some(arrival.last_tx));
@@ -182,21 +186,21 @@ impl Rack {
         if arrival.tx_count > 1 && (older_echo || min_rtt.is_some_and(|floor| rtt < floor)) {
             return;
         }
-        // RFC8985 6.2-1: of the same instant the higher last byte was sent later.
+        // RFC8985 6.2-1: at the same instant, the segment with the higher last byte was sent later.
         let stamp = Stamp { at: arrival.last_tx, end: arrival.end };
         self.newest = match self.newest {
             Some((newest, _)) if self.linux => Some((newest.max(stamp), rtt)),
             Some((newest, before)) if newest > stamp => Some((newest, before)),
             _ => Some((stamp, rtt)),
         };
-        // RFC8985 6.2-3: an original that arrives below what was delivered before was overtaken.
+        // RFC8985 6.2-3: an original that arrives below data delivered before was overtaken.
         if arrival.end < self.fack && arrival.tx_count == 1 {
             self.reordering_seen = true;
         }
         self.fack_now = self.fack_now.max(arrival.end);
     }
 
-    /// All segments the ACK delivers have been reported: the reference and the window follow.
+    /// All segments delivered by the ACK have been reported: updates the reference and the window.
     #[inline]
     pub fn on_ack(&mut self, facts: &Facts) {
         self.fack = self.fack_now;
@@ -208,8 +212,8 @@ impl Rack {
         self.update_window(facts);
     }
 
-    /// Whether [`Rack::on_run`] may take a run of segments from `una` to `end` of which the last left
-    /// at `sent`: nothing known to be sent later was delivered, and nothing waits.
+    /// Whether [`Rack::on_run`] may process a run of segments from `una` to `end` whose last
+    /// segment left at `sent`: nothing known to be sent later was delivered, and no segment waits.
     #[inline(always)]
     pub fn follows(&self, sent: Time, end: Seq, una: Seq) -> bool {
         self.walk.unordered.is_none_or(|(_, last)| sent > last)
@@ -219,10 +223,11 @@ impl Rack {
             && self.reference.is_none_or(|reference| reference <= Stamp { at: sent, end })
     }
 
-    /// An ACK delivers all segments below `facts.una`, each sent once, the last one at `sent`; above it
-    /// nothing is SACKed, lost or repeated, and `board` has let go of what is delivered. What
-    /// [`Rack::on_delivered`] of each, [`Rack::on_ack`] and [`Rack::detect`] come to, which find nothing
-    /// then. Only where the run [follows](Rack::follows).
+    /// An ACK delivers all segments below `facts.una`, each sent once, the last one at `sent`;
+    /// above it nothing is SACKed, lost or retransmitted, and `board` has removed the delivered
+    /// segments. Equivalent to [`Rack::on_delivered`] for each segment, [`Rack::on_ack`] and
+    /// [`Rack::detect`], which would find no loss. Only allowed if the run
+    /// [follows](Rack::follows).
     #[inline(always)]
     pub fn on_run<B: SendOrder>(&mut self, board: &B, now: Time, sent: Time, facts: &Facts) {
         self.rtt = now.since(sent).in_ticks(facts.min_rtt);
@@ -245,8 +250,8 @@ impl Rack {
         }
         let impatient = facts.episode != Episode::None || facts.sacked_segments >= DUP_THRESH;
         self.reo_wnd = match facts.min_rtt {
-            // RFC8985 6.2-5: no patience before reordering was seen, once three segments are SACKed
-            // or the episode is open.
+            // RFC8985 6.2-5: no waiting if no reordering was seen and three segments are SACKed or
+            // an episode is open.
             Some(_) if !self.reordering_seen && impatient => Nanos::ZERO,
             // RFC8985 6.2-6: quarters of the smallest RTT, at most the smoothed one.
             Some(min_rtt) => Nanos(mul_div(min_rtt.0, u64::from(self.reo_mult), 4))
@@ -272,8 +277,8 @@ impl Rack {
         }
     }
 
-    /// LINUX rack-dsack: a DSACK waits for the next ACK that delivers, and counts there if something
-    /// is delivered that left after the window was last widened.
+    /// LINUX rack-dsack: a DSACK waits for the next ACK that delivers data, and counts there if a
+    /// delivered segment left after the window was last widened.
     #[inline]
     fn widen_as_linux(&mut self, facts: &Facts) {
         self.dsack_waits |= facts.dsack;
@@ -292,7 +297,7 @@ impl Rack {
         }
     }
 
-    /// Marks what is lost by now; on an ACK after [`Rack::on_ack`].
+    /// Marks lost segments; on an ACK, call it after [`Rack::on_ack`].
     #[inline(always)]
     pub fn detect<B: SendOrder>(&mut self, board: &mut B, now: Time) -> Found {
         if self.linux && !core::mem::take(&mut self.fresh) {
@@ -306,21 +311,21 @@ impl Rack {
         self.walk.latest_waiting(board, self.reference?).map(|sent| sent + patience)
     }
 
-    /// The same once the deadline that [`Rack::detect`] returned has come.
+    /// Marks lost segments once the deadline that [`Rack::detect`] returned has come.
     #[inline(always)]
     pub fn expire<B: SendOrder>(&mut self, board: &mut B, now: Time) -> Found {
         let mut found = Found::default();
         let Some(reference) = self.reference else { return found };
         let patience = self.rtt + self.reo_wnd;
         // RFC8985 6.2-7: lost once its RTT and the reordering window have passed since it was last
-        // sent; else the timer waits for the rest.
+        // sent; otherwise the timer waits for the rest.
         self.walk.judge(board, reference, &mut found.losses, |sent| sent + patience <= now);
         found.deadline = self.deadline(board);
         found
     }
 
-    /// RFC8985 6.3-1: the retransmission timer expired; segments whose time is up are lost whatever
-    /// was delivered since, and the head always is.
+    /// RFC8985 6.3-1: the retransmission timer expired; segments whose time is up are lost,
+    /// whatever was delivered since, and the head is always lost.
     pub fn on_timeout<B: SendOrder>(&mut self, board: &mut B, now: Time) -> Losses {
         let mut losses = Losses::default();
         let patience = self.rtt + self.reo_wnd;
@@ -330,7 +335,7 @@ impl Rack {
         losses
     }
 
-    /// Marks were taken back or SACKs forgotten: judge everything again.
+    /// Marks were removed or SACKs forgotten: judge everything again.
     pub fn rewind(&mut self) {
         self.walk = Walk {
             last_sent: self.walk.last_sent,
@@ -343,18 +348,17 @@ impl Rack {
 /// The walk over transmissions in the order they were made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Walk {
-    /// Everything sent before this ordinal is delivered, marked, or was sent again.
+    /// Every transmission before this ordinal is delivered, marked, or was sent again.
     judged: u64,
-    /// Everything sent before this ordinal was compared with the reference.
+    /// Every transmission before this ordinal was compared with the reference.
     compared: u64,
     /// The latest transmission known to wait for its time to be up; may have been delivered since.
     waiting: Option<u64>,
-    /// A run of ordinals `from .. to` known to wait no longer, so that looking back past it costs
-    /// one step.
+    /// A run of ordinals `from .. to` known to wait no longer; skipping it costs one step.
     settled: (u64, u64),
     last_sent: Stamp,
-    /// From the first to the last instant at which a lower segment was sent after a higher one:
-    /// there, and only there, the order of ordinals is not that of (time, end).
+    /// First and last instant at which a lower segment was sent after a higher one: only there does
+    /// the order of ordinals differ from that of (time, end).
     unordered: Option<(Time, Time)>,
 }
 
@@ -471,8 +475,8 @@ impl Walk {
         self.unordered.is_some_and(|(first, last)| first <= reference.at && reference.at <= last)
     }
 
-    /// Visits the segments sent at the reference's own instant, from `ordinal` on, that come before
-    /// it by their last byte.
+    /// Visits the segments sent at the reference's own instant, starting at `ordinal`, whose last
+    /// byte is below the reference's.
     #[cold]
     fn for_tied<B: SendOrder>(
         board: &mut B,

@@ -1,18 +1,18 @@
 //! The degree of reordering a connection has seen, in segments.
 //!
-//! A segment that was sent once and arrives below data already delivered was overtaken; how far
-//! tells how many duplicate ACKs prove nothing on this path. The threshold of counting rules rises
-//! to it, FACK is switched off, and early retransmit may be too. Follows the metric of Linux
-//! `tcp_check_sack_reordering`, as we restate it: `ceil((fack - start) / mss)`. State: 8 bytes.
-//! Departures: D1 (ours) the metric is in units of the segment size, not in segments as sent: bytes
-//! are what `fack` has.
+//! A segment that was sent once and arrives below data already delivered was overtaken; the
+//! distance is the number of duplicate ACKs that prove nothing on this path. The threshold of
+//! counting rules rises to it, FACK is switched off, and early retransmit may be switched off too.
+//! Follows the metric of Linux `tcp_check_sack_reordering`, restated as `ceil((fack - start) /
+//! mss)`. State: 8 bytes. Departures: D1 (ours) the metric is in units of the segment size, not in
+//! segments as sent, because `fack` is in bytes.
 
 use super::scoreboard::span;
 use crate::units::Seq;
 
-/// Before any reordering was seen: three, as the third duplicate ACK (RFC 5681).
+/// The degree before any reordering was seen: three, as for the third duplicate ACK (RFC 5681).
 pub const INITIAL_REORDERING: u32 = 3;
-/// LINUX reordering-max: the largest degree believed (`tcp_max_reordering`).
+/// LINUX reordering-max: upper bound of the degree (`tcp_max_reordering`).
 pub const MAX_REORDERING: u32 = 300;
 
 /// The reordering degree of a connection.
@@ -34,7 +34,7 @@ impl Reordering {
         self.degree
     }
 
-    /// A reordering event was seen: FACK is off for good.
+    /// Whether a reordering event was seen; FACK then stays off.
     pub fn seen(&self) -> bool {
         self.seen
     }
@@ -43,13 +43,13 @@ impl Reordering {
     /// highest delivered end before this ACK. Returns the metric if it was overtaken.
     #[inline]
     pub fn on_delivered(&mut self, start: Seq, tx_count: u32, fack: Seq, mss: u64) -> Option<u64> {
-        // LINUX reordering-original: a repeated segment proves nothing; it may be the repeat that
-        // arrived late, as repeats do.
+        // LINUX reordering-original: a retransmitted segment proves nothing, because the late
+        // arrival may be the retransmission.
         if tx_count > 1 || start >= fack { None } else { Some(self.raise(start, fack, mss)) }
     }
 
-    /// A DSACK proved a repeat needless: the original was on its way, `fack_at_repeat` being the
-    /// highest delivered end when it was repeated.
+    /// A DSACK proved a retransmission unnecessary: the original was in flight. `fack_at_repeat` is
+    /// the highest delivered end at the time of the retransmission.
     pub fn on_needless_repeat(&mut self, start: Seq, fack_at_repeat: Seq, mss: u64) -> Option<u64> {
         if start >= fack_at_repeat { None } else { Some(self.raise(start, fack_at_repeat, mss)) }
     }

@@ -1,31 +1,31 @@
-//! The retransmission timeout: when it fires, and what it makes of the scoreboard.
+//! The retransmission timeout: when it fires, and how it changes the scoreboard.
 //!
 //! The timer runs while data is outstanding and restarts with every ACK of new data; each expiry
 //! doubles it. The first expiry of a series cuts the threshold, later ones only the window.
-//! Everything not SACKed counts as lost and is repeated in order in slow start.
+//! Everything not SACKed counts as lost and is retransmitted in order in slow start.
 //!
 //! Follows RFC 6298 (June 2011) section 5, RFC 5681 section 3.1, RFC 2018 section 8; the estimator
-//! that gives the timeout itself is another's. State: 64 bytes.
-//! Departures: D1 SACK marks are kept, because receivers that renege are rarer than timeouts with
-//! SACKs (option `forget_sacks`), unless the head has one: it would have been acknowledged if the
-//! receiver still had it, so all are forgotten, as in Linux. D2 (Linux, option `keep_target`) an expiry inside an episode does
-//! not cut the threshold a second time. D3 (option `reenter`) a repeat of timeout recovery that
-//! RACK finds lost opens a fast recovery, so that the policy bounds its burst.
+//! of the timeout itself is separate. State: 64 bytes. Departures: D1 SACK marks are kept, because
+//! receivers that renege are rarer than timeouts with SACKs (option `forget_sacks`), unless the
+//! head is SACKed: the receiver would have acknowledged the head if it still had it, so all SACK
+//! marks are forgotten, as in Linux. D2 (Linux, option `keep_target`) an expiry inside an episode
+//! does not cut the threshold a second time. D3 (option `reenter`) a retransmission of timeout
+//! recovery that RACK declares lost opens a fast recovery, so that the policy bounds its burst.
 
 use super::rack::Rack;
 use super::{Episode, Flags, Losses, Scoreboard, SendOrder};
 use crate::units::{Nanos, Seq, Time};
 
-/// Options of the response, and the cap.
+/// Options of the response, and the upper bound of the timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Options {
-    /// The longest timeout, backed off or not.
+    /// The longest timeout, backoff included.
     pub max: Nanos,
-    /// Inside an episode the threshold stays at the episode's target.
+    /// Whether the threshold stays at the episode's target if the timeout fires inside an episode.
     pub keep_target: bool,
-    /// SACKs are forgotten at a timeout.
+    /// Whether SACKs are forgotten at a timeout.
     pub forget_sacks: bool,
-    /// A lost repeat of timeout recovery opens a fast recovery.
+    /// Whether a lost retransmission of timeout recovery opens a fast recovery.
     pub reenter: bool,
 }
 
@@ -40,7 +40,7 @@ impl Default for Options {
     }
 }
 
-/// How congestion control answers an expiry; the window goes to one segment each time.
+/// How congestion control responds to an expiry; the window becomes one segment each time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Response {
     /// Cut the threshold: first expiry of a series ([`crate::Timeout::Rto`]).
@@ -51,7 +51,7 @@ pub enum Response {
     Again,
 }
 
-/// What was sent last when the timer fired.
+/// Position in the order of sending when the timer fired.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
     /// The next never-sent byte.
@@ -65,11 +65,11 @@ pub struct Sent {
 pub struct Rto {
     options: Options,
     deadline: Option<Time>,
-    /// Doublings in force.
+    /// Number of doublings in effect.
     backoff: u32,
-    /// It fired since `una` last moved.
+    /// Whether the timer has fired since `una` last moved.
     in_series: bool,
-    /// What had been sent when it last fired: timeout recovery lasts until `una` reaches it.
+    /// The position when the timer last fired: timeout recovery lasts until `una` reaches it.
     recovery: Option<Sent>,
 }
 
@@ -79,25 +79,25 @@ impl Rto {
         Rto { options, ..Rto::default() }
     }
 
-    /// When it fires, if it runs.
+    /// When the timer fires, if it is running.
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
         self.deadline
     }
 
-    /// Doublings in force.
+    /// Number of doublings in effect.
     pub fn backoff(&self) -> u32 {
         self.backoff
     }
 
-    /// Timeout recovery lasts until `una` reaches this.
+    /// Timeout recovery, if active, lasts until `una` reaches this.
     #[inline]
     pub fn loss_end(&self) -> Option<Seq> {
         self.recovery.map(|sent| sent.nxt)
     }
 
-    /// The timeout in force, where `base` is what the estimator says. RFC6298 5-5: doubled by each
-    /// expiry, up to the cap.
+    /// The current timeout; `base` is the estimator's value. RFC6298 5-5: doubled by each expiry,
+    /// up to the cap.
     #[inline]
     pub fn timeout(&self, base: Nanos) -> Nanos {
         if self.backoff == 0 {
@@ -122,7 +122,7 @@ impl Rto {
     }
 
     /// An ACK moved `una`. RFC6298 5-2, RFC6298 5-3: restarts the timer, or stops it if nothing is
-    /// `outstanding`. `true`: timeout recovery ends.
+    /// `outstanding`. Returns `true` if timeout recovery ends.
     #[inline]
     pub fn on_advance(&mut self, now: Time, base: Nanos, una: Seq, outstanding: bool) -> bool {
         self.in_series = false;
@@ -134,18 +134,19 @@ impl Rto {
         over
     }
 
-    /// Restarts the timer from now: another timer had its slot.
+    /// Restarts the timer from now, after another timer used its slot.
     pub fn restart(&mut self, now: Time, base: Nanos) {
         self.deadline = Some(now + self.timeout(base));
     }
 
-    /// The timer fired. RFC6298 5-4: the head is repeated, the timeout doubles, the timer restarts.
+    /// The timer fired. RFC6298 5-4: the head is retransmitted, the timeout doubles, the timer
+    /// restarts.
     pub fn on_expiry(&mut self, now: Time, base: Nanos, episode: Episode, sent: Sent) -> Response {
         self.backoff = self.backoff.saturating_add(1);
         self.restart(now, base);
         self.recovery = Some(sent);
         let response = match episode {
-            // RFC5681 3.1-series: later expiries of a series cut no threshold.
+            // RFC5681 3.1-series: later expiries of a series do not cut the threshold.
             _ if self.in_series => Response::Again,
             // LINUX rto-keep-target: an episode has cut already (D2).
             Episode::Fast if self.options.keep_target => Response::KeepTarget,
@@ -155,13 +156,13 @@ impl Rto {
         response
     }
 
-    /// Marks the scoreboard after an expiry: everything un-SACKed is lost and the repeats of the
-    /// episode are void.
+    /// Marks the scoreboard after an expiry: everything un-SACKed is lost, retransmissions of the
+    /// episode included.
     ///
-    /// With RACK only segments whose time is up are lost, and the head ([`Rack::on_timeout`]).
+    /// With RACK, only the head and segments whose time is up are lost ([`Rack::on_timeout`]).
     pub fn mark<B: SendOrder>(&self, board: &mut B, rack: Option<&mut Rack>, now: Time) -> Losses {
-        // RFC2018 8-1: the document forgets SACKs here (D1). RFC2018 8-2: whatever is remembered, the
-        // left edge is repeated.
+        // RFC2018 8-1: the document forgets SACKs here (D1). RFC2018 8-2: in any case the left edge
+        // is retransmitted.
         let forget = self.options.forget_sacks || Rto::is_reneged(board);
         if forget {
             board.forget_sacks();
@@ -178,31 +179,32 @@ impl Rto {
         }
     }
 
-    /// The head is SACKed and not acknowledged: the receiver has discarded what it had reported.
+    /// Whether the head is SACKed but not acknowledged: the receiver has discarded data that it had
+    /// reported.
     pub fn is_reneged<B: Scoreboard>(board: &B) -> bool {
         !board.is_empty() && board.flags(board.first()).has(Flags::SACKED)
     }
 
-    /// These losses may open a fast recovery: outside timeout recovery always, inside it only a
-    /// repeat sent there, and only by option.
+    /// Whether these losses may open a fast recovery: always outside timeout recovery; inside it
+    /// only for a retransmission sent there, and only by option.
     pub fn allows_episode(&self, losses: &Losses) -> bool {
         match self.recovery {
-            // RFC6675 5.1-1: none inside timeout recovery, but for the next line's.
+            // RFC6675 5.1-1: none inside timeout recovery, except as in the next line.
             None => !losses.is_empty(),
-            // LINUX rto-reenter: a lost repeat of timeout recovery (D3).
+            // LINUX rto-reenter: a lost retransmission of timeout recovery (D3).
             Some(sent) => self.options.reenter && losses.lost_again(sent.tx_next),
         }
     }
 }
 
-/// Every un-SACKed segment is lost and waits for a repeat.
+/// Marks every un-SACKed segment lost and waiting for retransmission.
 pub fn mark_everything<B: Scoreboard>(board: &mut B) -> Losses {
     let mut losses = Losses::default();
     let mut id = board.first();
     while id < board.next() {
         let flags = board.flags(id);
-        // RFC6675 5.1-2: all that is un-SACKed is lost and repeats are void. One that was lost and
-        // waits already is no news.
+        // RFC6675 5.1-2: all un-SACKed segments are lost, retransmissions included. A segment that
+        // is already lost and waiting is not counted again.
         let news = !flags.has(Flags::LOST) || flags.has(Flags::REPEATED);
         if news && board.mark_lost_again(id) {
             losses.add(board, id);

@@ -1,22 +1,21 @@
-//! The scoreboard: what a sender remembers about each outstanding segment, and the running totals
-//! drawn from it.
+//! The scoreboard: the sender's record of each outstanding segment, and running totals over it.
 //!
-//! The endpoint owns the storage (a ring of arrays, say) and implements [`Scoreboard`]; detectors
-//! mark segments through the provided methods, which keep a [`Ledger`] of totals beside the flags.
-//! With the ledger, `pipe`, "is anything lost" and "the highest SACK" cost a few loads per ACK
-//! instead of a walk over a window of ten thousand segments.
+//! The endpoint owns the storage (for example a ring of arrays) and implements [`Scoreboard`];
+//! detectors mark segments through the provided methods, which keep a [`Ledger`] of totals
+//! alongside the flags. With the ledger, `pipe`, "is anything lost" and "the highest SACK" cost a
+//! few loads per ACK instead of a walk over a window of ten thousand segments.
 //!
 //! Follows RFC 6675 (pipe, `SetPipe`) and RFC 2018 (what a SACK may clear). State: a ledger of 88
-//! bytes per connection and a byte of flags per segment, beside the segment's own times and
+//! bytes per connection and a byte of flags per segment, in addition to the segment's own times and
 //! positions. Departures: D1 a segment is SACKed as a whole or not at all. Receivers acknowledge
-//! what arrived, and what arrives is a segment as it was sent; a range that covers part of one is
-//! counted when the rest comes. D2 pipe is kept as a sum of changes, not recomputed by a walk per
-//! ACK: the sum is the same (a property test holds both against each other), the cost is not.
+//! arrived data, and segments arrive as they were sent; a range that covers part of a segment is
+//! counted when the rest arrives. D2 pipe is kept as a sum of changes, not recomputed by a walk per
+//! ACK: the sum is the same (a property test compares both), at a lower cost.
 
 use crate::units::{Seq, Time};
 
-/// A segment's place in the order of first sending: 0 for the first of the connection, never
-/// reused, also after it is acknowledged. Segments never overlap, so this is the order of sequence
+/// A segment's position in the order of first sending: 0 for the first of the connection, never
+/// reused, even after it is acknowledged. Segments never overlap, so this is the order of sequence
 /// numbers too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id(pub u64);
@@ -42,37 +41,37 @@ pub const fn span(from: Seq, to: Seq) -> u64 {
     to.0.saturating_sub(from.0)
 }
 
-/// What is believed about one segment: four marks in a byte.
+/// Marks of one segment: four flags in a byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Flags(u8);
 
 impl Flags {
-    /// Nothing known.
+    /// No mark.
     pub const NONE: Flags = Flags(0);
     /// The receiver has it, above the cumulative acknowledgement.
     pub const SACKED: Flags = Flags(1);
-    /// Believed lost: what `next_seg` calls IsLost, whichever detector said so.
+    /// Declared lost by some detector: IsLost for `next_seg`.
     pub const LOST: Flags = Flags(2);
     /// The receiver reported a second copy of it.
     pub const DSACKED: Flags = Flags(4);
-    /// A repeat of it sent in this episode counts as being in the network, beside whatever
-    /// [`Flags::LOST`] says about the original.
+    /// A retransmission of it in this episode counts as being in the network, independently of
+    /// [`Flags::LOST`] for the original.
     pub const REPEATED: Flags = Flags(8);
 
-    /// All marks of `other` are set.
+    /// Whether all marks of `other` are set.
     #[inline]
     pub const fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// With the marks of `other` set.
+    /// Returns the flags with the marks of `other` set.
     #[inline]
     #[must_use]
     pub const fn with(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
     }
 
-    /// With the marks of `other` cleared.
+    /// Returns the flags with the marks of `other` cleared.
     #[inline]
     #[must_use]
     pub const fn without(self, other: Flags) -> Flags {
@@ -92,48 +91,48 @@ impl Flags {
     }
 }
 
-/// One transmission of a segment, as the storage has to remember it.
+/// One transmission of a segment, as recorded by the storage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Transmission {
     /// When it left.
     pub now: Time,
-    /// Its place among all transmissions of the connection, new and repeated; grows by one each
-    /// time.
+    /// Its ordinal among all transmissions of the connection, new and retransmitted; grows by one
+    /// each time.
     pub ordinal: u64,
-    /// The next never-sent byte at that moment (after this segment, if it is new).
+    /// The next never-sent byte at that time (after this segment, if it is new).
     pub nxt: Seq,
 }
 
-/// What a repeat does to the mark that caused it.
+/// How a retransmission changes the mark that caused it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum RepeatRule {
-    /// The mark goes: the repeat is a new bet that may be lost again (RACK, QUIC).
+    /// The mark is cleared: the retransmission may be declared lost in turn (RACK, QUIC).
     #[default]
     NewBet,
-    /// The mark stays, and the repeat counts beside it (RFC 3517 and 6675, FACK, no SACK).
+    /// The mark stays, and the retransmission counts separately (RFC 3517 and 6675, FACK, no SACK).
     KeepsMark,
 }
 
 /// Totals over the outstanding segments; changed only by the provided methods of [`Scoreboard`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
-    /// What a repeat does to its mark.
+    /// How a retransmission changes its mark.
     rule: RepeatRule,
     outstanding: u64,
     sacked: u64,
     lost: u64,
     repeated: u64,
     sacked_segments: u64,
-    /// Segments lost and not repeated since: `next_lost` looks for one only if there is one.
+    /// Segments lost and not retransmitted since; `next_lost` searches only if this is not zero.
     waiting: u64,
     fack: Seq,
     highest_sacked: Option<Id>,
-    /// No segment below this one waits for a repeat.
+    /// No segment below this one waits for retransmission.
     lowest_waiting: Id,
 }
 
 impl Ledger {
-    /// An empty ledger for detectors with this rule about repeats.
+    /// An empty ledger for detectors with this rule about retransmissions.
     pub const fn new(rule: RepeatRule) -> Ledger {
         Ledger {
             rule,
@@ -149,15 +148,16 @@ impl Ledger {
         }
     }
 
-    /// Bytes believed to be in the network: un-SACKed and not lost, plus repeats of this episode.
+    /// Bytes believed to be in the network: un-SACKed and not lost, plus retransmissions of this
+    /// episode.
     ///
-    /// RFC6675 4-SetPipe: an un-SACKed byte counts once unless it is lost and once more if it was
-    /// repeated. Under [`RepeatRule::NewBet`] a repeat of a lost segment has cleared the mark,
-    /// so it counts once, and a probe of a segment that was never lost counts twice. For QUIC
-    /// this is bytes in flight: sent, not acknowledged, not lost.
+    /// RFC6675 4-SetPipe: an un-SACKed byte counts once unless it is lost, and once more if it was
+    /// retransmitted. Under [`RepeatRule::NewBet`] the retransmission of a lost segment has cleared
+    /// the mark, so the segment counts once, and a probe of a segment that was never lost counts
+    /// twice. For QUIC this is bytes in flight: sent, not acknowledged, not lost.
     #[inline]
     pub fn pipe(&self) -> u64 {
-        // Mostly nothing is marked.
+        // Usually nothing is marked.
         if self.sacked | self.lost | self.repeated == 0 {
             return self.outstanding;
         }
@@ -173,7 +173,7 @@ impl Ledger {
         self.outstanding
     }
 
-    /// Of these, SACKed bytes.
+    /// SACKed bytes among the outstanding ones.
     #[inline]
     pub fn sacked(&self) -> u64 {
         self.sacked
@@ -185,7 +185,7 @@ impl Ledger {
         self.lost
     }
 
-    /// Un-SACKed bytes with a repeat of this episode in the network.
+    /// Un-SACKed bytes with a retransmission of this episode in the network.
     #[inline]
     pub fn repeated(&self) -> u64 {
         self.repeated
@@ -208,20 +208,21 @@ impl Ledger {
         if self.sacked_segments == 0 { None } else { self.highest_sacked }
     }
 
-    /// No segment is SACKed, lost or repeated.
+    /// Whether no segment is SACKed, lost or retransmitted.
     #[inline]
     pub fn is_clean(&self) -> bool {
         self.sacked_segments == 0 && self.lost == 0 && self.repeated == 0
     }
 
-    /// A new segment of so many bytes is outstanding: what [`Scoreboard::sent`] does.
+    /// A new segment of `bytes` bytes is outstanding; called by [`Scoreboard::sent`].
     #[inline]
     pub fn sent_more(&mut self, bytes: u64) {
         self.outstanding = self.outstanding.saturating_add(bytes);
     }
 
-    /// All segments up to `end`, of `bytes` together, are cumulatively acknowledged and leave: what
-    /// [`Scoreboard::acked`] does for each, where the ledger [is clean](Ledger::is_clean).
+    /// All segments up to `end`, `bytes` in total, are cumulatively acknowledged and removed.
+    /// Equivalent to [`Scoreboard::acked`] for each of them if the ledger [is
+    /// clean](Ledger::is_clean).
     #[inline]
     pub fn acked_run(&mut self, bytes: u64, end: Seq) {
         debug_assert!(self.is_clean() && bytes <= self.outstanding, "{bytes} of {self:?}");
@@ -229,14 +230,14 @@ impl Ledger {
         self.fack = self.fack.max(end);
     }
 
-    /// Segments that are lost and wait for their repeat.
+    /// Segments that are lost and wait for retransmission.
     pub fn waiting(&self) -> u64 {
         self.waiting
     }
 
-    /// Pipe without SACK: duplicate ACKs stand for delivered segments, but never for more than the
-    /// flight at entry (`entry_flight`; before an episode the flight itself), so that a
-    /// receiver that forges them gains nothing.
+    /// Pipe without SACK: duplicate ACKs stand for delivered segments, but for at most the flight
+    /// at entry (`entry_flight`; before an episode the current flight), so that a receiver that
+    /// forges them gains nothing.
     pub fn pipe_without_sack(&self, entry_flight: u64, credit: u64) -> u64 {
         self.outstanding
             .saturating_sub(entry_flight.min(credit))
@@ -244,14 +245,15 @@ impl Ledger {
             .saturating_add(self.repeated)
     }
 
-    /// No byte is counted that is not outstanding, and none as SACKed and as lost or repeated too.
+    /// Whether every counted byte is outstanding and no SACKed byte counts as lost or
+    /// retransmitted.
     fn is_sound(&self) -> bool {
         let marked = self.lost.max(self.repeated);
         self.sacked.saturating_add(marked) <= self.outstanding
             && (self.sacked_segments > 0 || self.sacked == 0)
     }
 
-    /// Takes what the marks of an un-SACKed segment contribute out of the totals.
+    /// Removes the contribution of an un-SACKed segment's marks from the totals.
     #[inline]
     fn forget_marks(&mut self, flags: Flags, len: u64) {
         debug_assert!(!flags.has(Flags::LOST) || self.lost >= len, "more lost than was marked");
@@ -290,9 +292,9 @@ impl Ledger {
 ///
 /// An endpoint implements the required methods over its storage and calls
 /// [`sent`](Scoreboard::sent), [`repeat`](Scoreboard::repeat),
-/// [`mark_sacked`](Scoreboard::mark_sacked) and [`acked`](Scoreboard::acked) as things happen.
-/// Detectors ask only for segments inside `first() .. next()`; what an implementation answers
-/// outside that range has no effect.
+/// [`mark_sacked`](Scoreboard::mark_sacked) and [`acked`](Scoreboard::acked) as events occur.
+/// Detectors query only segments inside `first() .. next()`; values outside that range have no
+/// effect.
 pub trait Scoreboard {
     /// The totals.
     fn ledger(&self) -> &Ledger;
@@ -302,30 +304,30 @@ pub trait Scoreboard {
     /// The oldest segment not cumulatively acknowledged; equal to [`Scoreboard::next`] if none is
     /// outstanding.
     fn first(&self) -> Id;
-    /// The id the next new segment will get.
+    /// The id of the next new segment.
     fn next(&self) -> Id;
 
     /// First byte.
     fn start(&self, id: Id) -> Seq;
     /// One past the last byte.
     fn end(&self, id: Id) -> Seq;
-    /// When it was first sent.
+    /// When the segment was first sent.
     fn first_tx(&self, id: Id) -> Time;
-    /// When it was last sent.
+    /// When the segment was last sent.
     fn last_tx(&self, id: Id) -> Time;
-    /// How often it was sent.
+    /// Number of transmissions of the segment.
     fn tx_count(&self, id: Id) -> u32;
-    /// The next never-sent byte when it was last sent.
+    /// The next never-sent byte when the segment was last sent.
     fn nxt_at_last_tx(&self, id: Id) -> Seq;
-    /// The ordinal of its last transmission.
+    /// The ordinal of the segment's last transmission.
     fn ordinal(&self, id: Id) -> u64;
-    /// Its marks.
+    /// The segment's marks.
     fn flags(&self, id: Id) -> Flags;
 
     /// Stores new marks. Storage only: to change a mark, use the provided methods.
     fn set_flags(&mut self, id: Id, flags: Flags);
-    /// Stores a repeat: last transmission, one more count. Storage only: to repeat, use
-    /// [`Scoreboard::repeat`].
+    /// Stores a retransmission: updates the last transmission and increments the count. Storage
+    /// only: to retransmit, use [`Scoreboard::repeat`].
     fn record_repeat(&mut self, id: Id, transmission: Transmission);
 
     /// Bytes in the segment.
@@ -334,13 +336,13 @@ pub trait Scoreboard {
         span(self.start(id), self.end(id))
     }
 
-    /// Nothing is outstanding.
+    /// Whether nothing is outstanding.
     #[inline]
     fn is_empty(&self) -> bool {
         self.first() >= self.next()
     }
 
-    /// The segment is outstanding.
+    /// Whether the segment is outstanding.
     #[inline]
     fn holds(&self, id: Id) -> bool {
         self.first() <= id && id < self.next()
@@ -361,7 +363,7 @@ pub trait Scoreboard {
         Id(low)
     }
 
-    /// A new segment was stored under the id that [`Scoreboard::next`] gave before.
+    /// A new segment was stored under the id that [`Scoreboard::next`] returned before.
     #[inline]
     fn sent(&mut self, id: Id) {
         let len = self.len(id);
@@ -386,8 +388,8 @@ pub trait Scoreboard {
         } else {
             ledger.forget_marks(flags, len);
         }
-        // An acknowledgement clears `lost`; what is left says only whether the bytes were known to
-        // be there before.
+        // An acknowledgement clears `lost`; the remaining marks only say whether the bytes were
+        // known to have arrived before.
         self.set_flags(id, flags.without(Flags::LOST.with(Flags::REPEATED)));
         debug_assert!(
             self.ledger().is_sound(),
@@ -396,7 +398,7 @@ pub trait Scoreboard {
         );
     }
 
-    /// The receiver has the segment. `false` if that was known before.
+    /// Marks the segment as SACKed. Returns `false` if it was SACKed before.
     #[inline]
     fn mark_sacked(&mut self, id: Id) -> bool {
         debug_assert!(self.holds(id), "{id:?} is SACKed and not outstanding");
@@ -416,7 +418,7 @@ pub trait Scoreboard {
         true
     }
 
-    /// The segment is believed lost. `false` if it is SACKed, or marked already.
+    /// Marks the segment as lost. Returns `false` if it is SACKed or already marked.
     #[inline]
     fn mark_lost(&mut self, id: Id) -> bool {
         let flags = self.flags(id);
@@ -434,8 +436,8 @@ pub trait Scoreboard {
         true
     }
 
-    /// The repeat of the segment is believed lost too: the segment waits for another one. `false`
-    /// if it is SACKed.
+    /// Marks the segment's retransmission as lost too, so that it waits for another one. Returns
+    /// `false` if it is SACKed.
     #[inline]
     fn mark_lost_again(&mut self, id: Id) -> bool {
         let flags = self.flags(id);
@@ -446,7 +448,7 @@ pub trait Scoreboard {
         true
     }
 
-    /// The segment was sent again.
+    /// Records a retransmission of the segment.
     #[inline]
     fn repeat(&mut self, id: Id, transmission: Transmission) {
         self.record_repeat(id, transmission);
@@ -461,7 +463,7 @@ pub trait Scoreboard {
         );
     }
 
-    /// The receiver reported a second copy.
+    /// Records that the receiver reported a second copy.
     #[inline]
     fn mark_dsacked(&mut self, id: Id) {
         let flags = self.flags(id);
@@ -484,9 +486,9 @@ pub trait Scoreboard {
         debug_assert!(self.ledger().is_sound(), "after {id:?} was marked: {:?}", self.ledger());
     }
 
-    /// The totals are those of a walk over all outstanding segments, no segment is SACKed and
-    /// believed lost, and nothing lies beyond what the ledger says is the highest or the lowest of
-    /// its kind. For assertions and tests: it walks.
+    /// Whether the totals equal those of a walk over all outstanding segments, no segment is both
+    /// SACKed and lost, and the ledger's highest and lowest segments are correct bounds. For
+    /// assertions and tests, because it walks the window.
     fn is_consistent(&self) -> bool {
         let (mut walk, ledger) = (Ledger::new(self.ledger().rule), self.ledger());
         let mut bounded = true;
@@ -513,7 +515,7 @@ pub trait Scoreboard {
         bounded && totals(&walk) == totals(ledger)
     }
 
-    /// The lowest segment that is lost and was not repeated since.
+    /// The lowest segment that is lost and was not retransmitted since.
     #[inline]
     fn next_lost(&mut self) -> Option<Id> {
         if self.ledger().waiting == 0 {
@@ -534,8 +536,8 @@ pub trait Scoreboard {
         None
     }
 
-    /// The highest segment the receiver is not known to have. Walks down from the newest; asked
-    /// once per episode.
+    /// The highest segment not known to have arrived. Walks down from the newest; used once per
+    /// episode.
     fn highest_unsacked(&self) -> Option<Id> {
         let mut id = self.next();
         while let Some(below) = id.previous().filter(|&below| below >= self.first()) {
@@ -547,9 +549,9 @@ pub trait Scoreboard {
         None
     }
 
-    /// Applies `to` to the marks of every un-SACKed segment. A walk over the window: timeouts and
-    /// undo only. If it takes back lost marks, the cursors of detectors over this scoreboard
-    /// have to be rewound afterwards.
+    /// Applies `to` to the marks of every un-SACKed segment. It walks the window, so only timeouts
+    /// and undo use it. If it removes lost marks, the cursors of detectors over this scoreboard
+    /// must be rewound afterwards.
     fn remark(&mut self, to: impl Fn(Flags) -> Flags)
     where
         Self: Sized,
@@ -564,9 +566,9 @@ pub trait Scoreboard {
         }
     }
 
-    /// Forgets every SACK (RFC 2018 section 8 asks for it at a timeout; also when a receiver
-    /// discarded data it had reported). The cursors of detectors over this scoreboard have to
-    /// be rewound afterwards.
+    /// Forgets every SACK (RFC 2018 section 8 requires this at a timeout; also when a receiver
+    /// discarded data it had reported). The cursors of detectors over this scoreboard must be
+    /// rewound afterwards.
     fn forget_sacks(&mut self) {
         let mut id = self.first();
         while id < self.next() {
@@ -581,20 +583,20 @@ pub trait Scoreboard {
     }
 }
 
-/// A scoreboard that also remembers the order of transmissions: RACK and the rule for lost repeats
-/// walk it once, front to back.
+/// A scoreboard that also remembers the order of transmissions: RACK and the rule for lost
+/// retransmissions walk it once, front to back.
 ///
 /// A log of ids indexed by ordinal is enough; entries may be stale (the segment was acknowledged or
-/// repeated since).
+/// retransmitted since).
 pub trait SendOrder: Scoreboard {
     /// The oldest ordinal still in the log.
     fn oldest_sent(&self) -> u64;
-    /// The ordinal the next transmission will get.
+    /// The ordinal of the next transmission.
     fn next_sent(&self) -> u64;
-    /// Which segment was sent as `ordinal`; `None` if that is not in the log.
+    /// The segment sent as `ordinal`; `None` if the ordinal is not in the log.
     fn sent_as(&self, ordinal: u64) -> Option<Id>;
 
-    /// Which outstanding segment was sent as `ordinal` and never since.
+    /// The outstanding segment whose last transmission is `ordinal`.
     #[inline]
     fn live(&self, ordinal: u64) -> Option<Id> {
         self.sent_as(ordinal).filter(|&id| self.holds(id) && self.ordinal(id) == ordinal)

@@ -1,13 +1,13 @@
-//! Tail loss probe: after about two round trips of silence, send one segment to draw an ACK.
+//! Tail loss probe: after about two round trips of silence, send one segment to elicit an ACK.
 //!
-//! The last segments of a flight have nothing behind them that could reveal their loss. A probe
-//! (new data, else the highest segment again) turns the timeout that would follow into fast
-//! recovery. If the probe itself repaired a lone loss, congestion control still has to hear of it.
+//! No later segments can reveal the loss of the last segments of a flight. A probe (new data,
+//! otherwise the highest segment again) turns the timeout that would follow into fast recovery. If
+//! the probe itself repaired a single loss, congestion control must still be notified.
 //!
-//! Follows RFC 8985 (February 2021) sections 7.1 to 7.4. State: 16 bytes.
-//! Departures: D1 (ours) a probe may exceed the congestion window, once per tail, and counts in
-//! flight. D2 (ours) the response to a loss that the probe repaired is one reduction without an
-//! episode: nothing is left to repeat.
+//! Follows RFC 8985 (February 2021) sections 7.1 to 7.4. State: 16 bytes. Departures: D1 (ours) a
+//! probe may exceed the congestion window, once per tail, and counts in flight. D2 (ours) the
+//! response to a loss that the probe repaired is one reduction without an episode, because nothing
+//! is left to retransmit.
 
 use super::Episode;
 use crate::units::{Nanos, Seq, Time};
@@ -18,16 +18,16 @@ pub const INITIAL_PTO: Nanos = Nanos::from_secs(1);
 /// the time).
 pub const MAX_ACK_DELAY: Nanos = Nanos::from_millis(200);
 
-/// What decides whether a probe timer is armed, and for when.
+/// Inputs that decide whether a probe timer is armed, and for when.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tail {
-    /// The moment of sending new data or of an ACK that moved `una`.
+    /// Time of sending new data or of an ACK that moved `una`.
     pub now: Time,
     /// Smoothed RTT, if there is one.
     pub srtt: Option<Nanos>,
     /// Outstanding segments.
     pub segments: u64,
-    /// The connection uses SACK.
+    /// Whether the connection uses SACK.
     pub sack: bool,
     /// SACKed segments on the scoreboard.
     pub sacked_segments: u64,
@@ -39,7 +39,7 @@ pub struct Tail {
     pub rto: Option<Time>,
 }
 
-/// What the probe consists of.
+/// What the probe sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A new segment.
@@ -48,29 +48,29 @@ pub enum Kind {
     Repeat,
 }
 
-/// What of an ACK tells the fate of a probe.
+/// Facts of an ACK that decide the fate of a probe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The acknowledgement number.
     pub ack: Seq,
-    /// It carries a DSACK for the probe's segment.
+    /// Whether it carries a DSACK for the probe's segment.
     pub dsack_of_probe: bool,
-    /// It carries any SACK or DSACK block.
+    /// Whether it carries any SACK or DSACK block.
     pub any_block: bool,
-    /// It is a duplicate by the rules without SACK.
+    /// Whether it is a duplicate by the rules without SACK.
     pub duplicate: bool,
 }
 
-/// What an ACK says about the probe.
+/// Fate of the probe after an ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// No probe is outstanding.
     NoProbe,
-    /// Nothing yet.
+    /// Undecided so far.
     Waiting,
     /// The probe was new data, or both copies arrived: nothing was lost.
     Harmless,
-    /// The probe repaired a loss: congestion control hears of one loss, no episode opens.
+    /// The probe repaired a loss: congestion control is notified of one loss, and no episode opens.
     Repaired,
 }
 
@@ -82,13 +82,13 @@ pub struct Tlp {
 }
 
 impl Tlp {
-    /// A probe is outstanding: there is one per tail.
+    /// Whether a probe is outstanding; there is at most one per tail.
     #[inline]
     pub fn is_outstanding(&self) -> bool {
         self.probe.is_some()
     }
 
-    /// The probe that is outstanding repeats a segment.
+    /// Whether the outstanding probe is a retransmission.
     pub fn is_repeat_outstanding(&self) -> bool {
         matches!(self.probe, Some((_, Kind::Repeat)))
     }
@@ -96,7 +96,7 @@ impl Tlp {
     /// When to probe; `None`: arm the retransmission timeout instead.
     #[inline]
     pub fn deadline(&self, tail: &Tail) -> Option<Time> {
-        // RFC8985 7.1-1: where nothing else would reveal a loss, and one probe per tail.
+        // RFC8985 7.1-1: only if nothing else would reveal a loss, and one probe per tail.
         let allowed = tail.sack
             && tail.sacked_segments == 0
             && tail.episode == Episode::None
@@ -105,8 +105,8 @@ impl Tlp {
         if !allowed {
             return None;
         }
-        // RFC8985 7.2-1: two round trips, and the receiver's patience if a single segment may have
-        // to wait for a second one.
+        // RFC8985 7.2-1: two round trips, plus the receiver's ACK delay if a single segment may
+        // have to wait for a second one.
         let pto = match tail.srtt {
             Some(srtt) if tail.segments == 1 => srtt * 2 + tail.max_ack_delay,
             Some(srtt) => srtt * 2,
@@ -116,13 +116,13 @@ impl Tlp {
         Some(tail.rto.map_or(at, |rto| at.min(rto)))
     }
 
-    /// RFC8985 7.3-1: what to send when the probe is due. `new_data`: some is queued and the
-    /// receiver's window allows it.
+    /// RFC8985 7.3-1: what to send when the probe is due. `new_data`: whether new data is queued
+    /// and the receiver's window allows it.
     pub fn kind(new_data: bool) -> Kind {
         if new_data { Kind::New } else { Kind::Repeat }
     }
 
-    /// The probe was sent; `nxt` is after it. The retransmission timeout is armed next.
+    /// The probe was sent; `nxt` is the value after it. The retransmission timeout is armed next.
     pub fn on_sent(&mut self, kind: Kind, nxt: Seq) {
         self.probe = Some((nxt, kind));
     }
@@ -134,7 +134,8 @@ impl Tlp {
         if facts.ack < end {
             return Outcome::Waiting;
         }
-        // RFC8985 7.4.2-1, in this order: a DSACK proves both copies, whatever else the ACK says.
+        // RFC8985 7.4.2-1, in this order: a DSACK proves that both copies arrived, whatever else
+        // the ACK says.
         let outcome = if kind == Kind::New || facts.dsack_of_probe {
             Outcome::Harmless
         } else if facts.ack > end {

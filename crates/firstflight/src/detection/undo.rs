@@ -1,27 +1,27 @@
-//! Proofs that an episode or a timeout was a false alarm. What is then given back is the
-//! controller's business.
+//! Proofs that an episode or a timeout was a false alarm. The controller decides what is then
+//! restored.
 //!
-//! An episode was needless if every repeat of it was reported as a duplicate, if the first ACK
-//! after it answers an original, if F-RTO says so, or (QUIC) if every packet it declared lost is
-//! acknowledged after all. A partial proof changes nothing.
+//! An episode was spurious if every retransmission of it was reported as a duplicate, if the first
+//! ACK after a retransmission acknowledges an original, if F-RTO proves it, or (QUIC) if every
+//! packet declared lost is acknowledged after all. A partial proof changes nothing.
 //!
-//! Repeats of an earlier episode may still be in flight when the next one opens. They count in it,
-//! or their answers would pass for answers to originals.
+//! Retransmissions of an earlier episode may still be in flight when the next one opens. They count
+//! in it; otherwise their ACKs would be taken for ACKs of originals.
 //!
 //! Follows RFC 3708 (DSACK), RFC 3522 (Eifel detection), RFC 5682 by [`super::f_rto`]. RFC 9002
-//! defines no undo; counting late ACKs is ours. State: 40 bytes (TCP), 24 bytes (QUIC).
-//! Departures: D1 (Linux) DSACKs are counted, not matched to segments: a repeat that was itself
-//! repeated counts twice and needs two. D2 a tail loss probe that repeats a segment counts as any
-//! repeat; in Linux its copy neither sets the stamp nor counts when it leaves.
+//! defines no undo; counting late ACKs is ours. State: 40 bytes (TCP), 24 bytes (QUIC). Departures:
+//! D1 (Linux) DSACKs are counted, not matched to segments: a segment retransmitted twice needs two.
+//! D2 a tail loss probe that retransmits a segment counts as any retransmission; in Linux its copy
+//! neither sets the timestamp nor counts when it leaves.
 
 use crate::units::{Seq, Time};
 
-/// What proved it.
+/// The proof of a false alarm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Proof {
-    /// Every repeat was a duplicate.
+    /// Every retransmission was a duplicate.
     Dsack,
-    /// The first ACK echoes a time stamp older than every repeat of what was outstanding.
+    /// The first ACK echoes a timestamp older than every retransmission of outstanding data.
     Timestamp,
     /// F-RTO step 3b.
     FRto,
@@ -34,9 +34,10 @@ pub enum Proof {
 pub struct Accepts {
     /// DSACKs, which need SACK.
     pub dsack: bool,
-    /// Time stamps.
+    /// Timestamps.
     pub timestamps: bool,
-    /// Of time stamps not only the first ACK that moves `una` after a repeat tells, but each one.
+    /// Whether the timestamp of every ACK that moves `una` after a retransmission counts, not only
+    /// that of the first.
     pub every: bool,
 }
 
@@ -46,32 +47,34 @@ struct Marker {
     answered: bool,
 }
 
-/// The evidence about the latest episode of a TCP connection. It outlives the episode: the DSACK of
-/// the last repeat comes after the ACK that completes it.
+/// The evidence about the latest episode of a TCP connection. It outlives the episode, because the
+/// DSACK of the last retransmission arrives after the ACK that completes the episode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Undo {
     accepts: Accepts,
     marker: Option<Marker>,
-    /// Repeats of what was outstanding when the episode opened, or sent since, that were not
-    /// reported as duplicates.
+    /// Retransmissions, in flight when the episode opened or sent since, that were not reported as
+    /// duplicates.
     repeats_open: u32,
-    /// No repeat of what is outstanding left before this.
+    /// The time of the first retransmission of outstanding data.
     first_repeat: Option<Time>,
 }
 
 impl Undo {
-    /// With these proofs.
+    /// Accepts these proofs.
     pub fn new(accepts: Accepts) -> Undo {
         Undo { accepts, ..Undo::default() }
     }
 
-    /// Right before an episode opens: `repeats` is the number of repeats of outstanding segments
-    /// that were not reported as duplicates, and `undelivered` says whether a segment that was
-    /// repeated is neither acknowledged nor SACKed. Without this call every earlier repeat counts.
+    /// Called right before an episode opens: `repeats` is the number of retransmissions of
+    /// outstanding segments that were not reported as duplicates, and `undelivered` says whether a
+    /// retransmitted segment is neither acknowledged nor SACKed. Without this call every earlier
+    /// retransmission counts.
     ///
-    /// RFC3522 3.2-kept: the time of the first repeat of what is outstanding outlives the episode
-    /// that sent it. LINUX undo-carry: it is forgotten when nothing undelivered was repeated
-    /// (`tcp_any_retrans_done`), and the count begins with what is in flight (`tcp_init_undo`).
+    /// RFC3522 3.2-kept: the time of the first retransmission of outstanding data outlives the
+    /// episode that sent it. LINUX undo-carry: it is forgotten when no undelivered segment was
+    /// retransmitted (`tcp_any_retrans_done`), and the count starts with the retransmissions in
+    /// flight (`tcp_init_undo`).
     pub fn carry(&mut self, repeats: u32, undelivered: bool) {
         self.repeats_open = repeats;
         if !undelivered {
@@ -79,44 +82,45 @@ impl Undo {
         }
     }
 
-    /// An episode opens (or a timeout that may be undone): it replaces the one before.
+    /// An episode opens (or a timeout that may be undone) and replaces the previous one.
     pub fn open(&mut self, una: Seq) {
         self.marker = Some(Marker { una, answered: false });
     }
 
-    /// OURS undo-void: congestion marks cut the window, the timeout cannot be undone, or undo was
-    /// done: nothing can be proven any more.
+    /// OURS undo-void: discards the evidence, because congestion marks cut the window, the timeout
+    /// cannot be undone, or undo was done.
     #[inline]
     pub fn discard(&mut self) {
         self.marker = None;
     }
 
-    /// Something can still be proven.
+    /// Whether a proof is still possible.
     #[inline]
     pub fn is_open(&self) -> bool {
         self.marker.is_some()
     }
 
-    /// Whether an ACK that moves `una` may still prove or settle anything ([`Undo::on_advance`]).
+    /// Whether an ACK that moves `una` may still decide ([`Undo::on_advance`]).
     #[inline]
     pub fn awaits_advance(&self) -> bool {
         self.first_repeat.is_some() && self.marker.is_some_and(|marker| !marker.answered)
     }
 
-    /// Repeats not reported as duplicates yet, while something can still be proven.
+    /// Retransmissions not yet reported as duplicates, while a proof is still possible.
     pub fn repeats_open(&self) -> u32 {
         if self.is_open() { self.repeats_open } else { 0 }
     }
 
-    /// A segment was sent again, for whatever reason and whether or not an episode is open.
+    /// A segment was retransmitted, for whatever reason and whether or not an episode is open.
     #[inline]
     pub fn on_repeat(&mut self, now: Time) {
         self.repeats_open = self.repeats_open.saturating_add(1);
         self.first_repeat.get_or_insert(now);
     }
 
-    /// RFC3708 3-1: a DSACK reports a repeat (its segment starts at `start`) as a duplicate. Not to
-    /// be called for a segment without an unreported repeat: the path may double any packet.
+    /// RFC3708 3-1: a DSACK reports a retransmission (its segment starts at `start`) as a
+    /// duplicate. Must not be called for a segment without an unreported retransmission, because
+    /// the path may duplicate any packet.
     pub fn on_dsack(&mut self, start: Seq) -> Option<Proof> {
         let marker = self.marker?;
         if start < marker.una || self.repeats_open == 0 {
@@ -126,17 +130,17 @@ impl Undo {
         (self.accepts.dsack && self.repeats_open == 0).then_some(Proof::Dsack)
     }
 
-    /// Puts off the proof that [`Undo::on_advance`] gave: the next ACK is judged again.
+    /// Postpones the proof that [`Undo::on_advance`] gave: the next ACK is judged again.
     pub fn put_off(&mut self) {
         if let Some(marker) = &mut self.marker {
             marker.answered = false;
         }
     }
 
-    /// An ACK moved `una`; `echo` is the send time it echoes, where there are time stamps.
+    /// An ACK moved `una`; `echo` is the send time it echoes, if timestamps are in use.
     ///
-    /// RFC3522 3.2-1: only the first ACK after a repeat tells, and equal stamps, one tick of the
-    /// clock wide, tell nothing. LINUX undo-every: every ACK of an episode is asked
+    /// RFC3522 3.2-1: only the first ACK after a retransmission decides, and equal timestamps, one
+    /// tick of the clock wide, prove nothing. LINUX undo-every: every ACK of an episode is checked
     /// (`tcp_packet_delayed`).
     pub fn on_advance(&mut self, una: Seq, echo: Option<Time>) -> Option<Proof> {
         let (accepts, first_repeat) = (self.accepts, self.first_repeat?);
@@ -150,27 +154,28 @@ impl Undo {
     }
 }
 
-/// Counts the packets declared lost in one episode of a QUIC connection, and those of them that are
-/// acknowledged after all. The endpoint keeps with each lost packet the number that
-/// [`LateAcks::on_lost`] returned: a late packet of an earlier episode proves nothing about this one.
+/// Counts the packets declared lost in one episode of a QUIC connection, and how many of them are
+/// acknowledged after all. The endpoint stores with each lost packet the number that
+/// [`LateAcks::on_lost`] returned, because a late packet of an earlier episode proves nothing about
+/// this one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LateAcks {
     /// Packets of the connection declared lost so far.
     losses: u64,
-    /// The same when the episode opened.
+    /// The value of `losses` when the episode opened.
     before: u64,
-    /// Of those since, acknowledged.
+    /// Packets lost since then and acknowledged after all.
     late: u64,
 }
 
 impl LateAcks {
-    /// An episode opens and replaces the one before; the last `opening` losses belong to it.
+    /// An episode opens and replaces the previous one; the last `opening` losses belong to it.
     pub fn open(&mut self, opening: u64) {
         (self.before, self.late) = (self.losses.saturating_sub(opening), 0);
     }
 
-    /// Nothing can be proven about what was lost so far: congestion marks, persistent congestion, or
-    /// undo was done.
+    /// Discards the evidence about losses so far: congestion marks, persistent congestion, or undo
+    /// was done.
     pub fn discard(&mut self) {
         self.open(0);
     }
@@ -194,14 +199,14 @@ impl LateAcks {
     }
 
     /// OURS undo-late-acks: the packet that was declared lost as number `loss` is acknowledged, for
-    /// the first time. It left bytes in flight when it was declared lost and must not be taken out
-    /// again.
+    /// the first time. It was removed from bytes in flight when it was declared lost and must not
+    /// be removed again.
     #[inline]
     pub fn on_late_ack(&mut self, loss: u64) {
         self.late = self.late.saturating_add(u64::from(loss >= self.before));
     }
 
-    /// The proof, once every packet of the episode is acknowledged. Asked after the losses of the
+    /// The proof, once every packet of the episode is acknowledged. Call it after the losses of the
     /// same ACK are counted.
     #[inline]
     pub fn proof(&self) -> Option<Proof> {

@@ -1,8 +1,8 @@
-//! Options: what of an algorithm may be set from the name of an arm.
+//! Options: the parameters of an algorithm that the name of an arm can set.
 //!
-//! An algorithm states each option once, beside its rules, with `params!`: key, field, default,
-//! allowed values, meaning. The structure, its defaults, the parser, the printer and what
-//! `firstflight arms` lists follow from that.
+//! An algorithm declares each option once, next to its rules, with `params!`: key, field, default,
+//! allowed values, meaning. The structure, its defaults, the parser, the printer and the list of
+//! `firstflight arms` are generated from that.
 
 mod value;
 
@@ -16,9 +16,9 @@ use core::fmt;
 pub struct OptionDoc {
     /// Its name.
     pub key: &'static str,
-    /// What it takes.
+    /// Allowed values.
     pub values: &'static str,
-    /// What it does.
+    /// Its meaning.
     pub meaning: &'static str,
 }
 
@@ -34,7 +34,7 @@ pub trait Options: Copy + Default {
     /// Visits the options that differ from the default, in the order of [`Options::DOCS`].
     ///
     /// # Errors
-    /// Those of the visitor.
+    /// Errors of the visitor.
     fn changed(&self, visit: &mut dyn FnMut(&'static str, &dyn Show) -> fmt::Result)
     -> fmt::Result;
 }
@@ -44,7 +44,7 @@ pub trait Show {
     /// Writes it.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// Errors of the writer.
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 }
 
@@ -71,7 +71,7 @@ impl Options for NoOptions {
     }
 }
 
-/// The value that the text names, if it is one of the allowed ones.
+/// Parses the value, if it is allowed.
 pub(crate) fn read<T: OptionValue>(
     text: &str,
     values: &'static str,
@@ -80,17 +80,17 @@ pub(crate) fn read<T: OptionValue>(
     T::parse(text).filter(|&value| fits(value)).ok_or(Wrong::Not(values))
 }
 
-/// From `low` to `high`, both included.
+/// Whether `value` is in `low..=high`.
 pub(crate) fn within<T: PartialOrd + Copy>(value: T, low: T, high: T) -> bool {
     low <= value && value <= high
 }
 
-/// `off`, or from `low` to `high`.
+/// Whether `value` is `off` or in `low..=high`.
 pub(crate) fn off_or_within<T: PartialOrd + Copy>(value: Option<T>, low: T, high: T) -> bool {
     value.is_none_or(|value| within(value, low, high))
 }
 
-/// The options of an algorithm, each stated once:
+/// Declares the options of an algorithm, each once:
 ///
 /// ```text
 /// params! {
@@ -105,18 +105,18 @@ pub(crate) fn off_or_within<T: PartialOrd + Copy>(value: Option<T>, low: T, high
 /// }
 /// ```
 ///
-/// A field is its type, its default and, if a name can set it, key, allowed values in brackets and
-/// meaning. Allowed are: `[]` whatever the type takes ([`Listed`]); `[1..=50 "unit"]` a range;
-/// `[off or 1..=64]` the same of an `Option`; `["in words" if test]` and `["in words"]` what only
-/// words can say; `[words NAME if test]` the same with the words in a constant. `some` in front is
-/// for an `Option` that no value unsets: `[some 1..=1000 "packets"]`, `[some of Type]`, `[some "in
-/// words" if test]`.
+/// A field has a type, a default and, if an arm's name can set it, a key, allowed values in
+/// brackets and a meaning. The allowed values are one of: `[]` all values of the type ([`Listed`]);
+/// `[1..=50 "unit"]` a range; `[off or 1..=64]` a range of an `Option`; `["in words" if test]` and
+/// `["in words"]` values described in words; `[words NAME if test]` the same with the words in a
+/// constant. A leading `some` is for an `Option` that no value unsets: `[some 1..=1000 "packets"]`,
+/// `[some of Type]`, `[some "in words" if test]`.
 ///
-/// Behind the structure may follow what is no field:
-/// `preset "key": Type [values] "meaning", of |params| .., make |value| ..;` replaces all fields at
-/// once; the others are compared with the preset in force, so that `profile=gvisor` prints as just
-/// that; `option "key": Type [values] "meaning", get |params| .., set |params, value| ..;` reads
-/// and sets a part of a field; `get` answers `None` and `set` false where there is no such part.
+/// Entries that are not fields may follow the structure: `preset "key": Type [values] "meaning", of
+/// |params| .., make |value| ..;` replaces all fields at once; the others are compared with the
+/// preset in force, so that `profile=gvisor` prints as just that; `option "key": Type [values]
+/// "meaning", get |params| .., set |params, value| ..;` reads and sets a part of a field; `get`
+/// returns `None` and `set` returns false if there is no such part.
 macro_rules! params {
     (
         $(#[$meta:meta])*

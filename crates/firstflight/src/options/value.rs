@@ -1,5 +1,4 @@
-//! Values of options as text: parse and print are inverse, and a value that means the same prints
-//! the same.
+//! Option values as text: parsing and printing are inverse, and equal values print the same.
 
 use crate::named::Named;
 use crate::units::Ratio;
@@ -7,18 +6,18 @@ use core::fmt;
 
 /// A value that an option can take.
 pub trait OptionValue: Copy + PartialEq {
-    /// The value that `text` names, or `None`.
+    /// Parses `text`; `None` if it is not a valid value.
     fn parse(text: &str) -> Option<Self>;
     /// Writes the value so that [`OptionValue::parse`] reads it back.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// Errors of the writer.
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 }
 
-/// A value of which the help can say all that there is.
+/// A type whose allowed values the help can list.
 pub trait Listed: OptionValue {
-    /// What may be written, as help and errors say it.
+    /// The allowed values, as shown in help and errors.
     const VALUES: &'static str;
 }
 
@@ -72,8 +71,8 @@ const fn gcd(a: u32, b: u32) -> u32 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// A positive fraction in lowest terms, as far as sixteen bits hold it: at most six digits on
-/// either side of a point or a stroke.
+/// A positive fraction in lowest terms whose terms fit into 16 bits: at most six digits on either
+/// side of a decimal point or a slash.
 impl OptionValue for Ratio {
     fn parse(text: &str) -> Option<Ratio> {
         let digits = |part: &str| {
@@ -97,9 +96,9 @@ impl OptionValue for Ratio {
         Some(Ratio::new(num, den))
     }
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Decimal where six digits hold it exactly and reading back does not overflow: 0.7, not
-        // 7/10. The others have at most six digits on either side of their stroke, because
-        // what was read as a decimal is a decimal.
+        // Decimal if six digits hold the value exactly and reading it back does not overflow: 0.7,
+        // not 7/10. Other fractions have at most six digits on either side of the slash, because
+        // values read as decimals print as decimals.
         for digits in 0..=6 {
             let scale = 10u64.pow(digits);
             let scaled = self.num() * scale;

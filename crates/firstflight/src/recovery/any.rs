@@ -1,4 +1,4 @@
-//! One recovery policy out of all, chosen at run time without a heap or a virtual call.
+//! A recovery policy selected at run time, without heap allocation or virtual calls.
 
 use super::{
     End, Entry, Immediate, Policy, Progress, Prr, RateHalving, Recovery, Sack, prr, rate_halving,
@@ -21,13 +21,13 @@ pub enum AnyRecovery {
 /// The settings of a policy.
 #[derive(Clone, Copy, Debug)]
 pub enum AnySettings {
-    /// The immediate cut has none.
+    /// The immediate cut has no settings.
     Immediate,
-    /// Of the cut that fills.
+    /// Settings of the cut that fills.
     Sack(sack::Params),
-    /// Of rate halving.
+    /// Settings of rate halving.
     RateHalving(rate_halving::Params),
-    /// Of proportional rate reduction.
+    /// Settings of proportional rate reduction.
     Prr(prr::Params),
 }
 

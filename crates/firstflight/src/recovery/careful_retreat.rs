@@ -1,8 +1,8 @@
-//! Careful Resume's safe retreat: the answer to loss or marks before a jump is validated.
+//! Careful Resume's safe retreat: the response to loss or marks before a jump is validated.
 //!
 //! Follows: RFC 9959 (May 2026; read as draft-ietf-tsvwg-careful-resume-24), Safe Retreat. State:
 //! 32 bytes. The window falls to half of what the path has proven to carry and stays there until
-//! all of the jump is acknowledged; then the threshold is set from all that was delivered.
+//! all of the jump is acknowledged; then the threshold is set from the total delivered.
 //! [`super::safe_retreat`] is the older rule.
 
 use crate::units::{MAX_BYTES, Ratio, Seq};
@@ -25,18 +25,18 @@ impl CarefulRetreat {
         CarefulRetreat { beta, pipe: pipe.min(MAX_BYTES), end, cwnd }
     }
 
-    /// The window, in bytes: one for the whole retreat (CR9959 retreat-still).
+    /// The window, in bytes; constant during the retreat (CR9959 retreat-still).
     pub fn cwnd(&self) -> u64 {
         self.cwnd
     }
 
     /// `acked` more bytes arrived.
     pub fn account(&mut self, acked: u64) {
-        // CR9959 retreat-pipe: PipeSize goes on counting.
+        // CR9959 retreat-pipe: PipeSize keeps counting.
         self.pipe = self.pipe.saturating_add(acked).min(MAX_BYTES);
     }
 
-    /// All of the jump is acknowledged.
+    /// Whether all of the jump is acknowledged.
     pub fn is_over(&self, una: Seq) -> bool {
         una >= self.end
     }

@@ -1,13 +1,13 @@
 //! Immediate cut: the window falls to its reduced value at once, and nothing is sent until the
-//! flight has shrunk below it. One packet is let through above the window at entry, so that the
-//! repair starts without waiting for the flight to drain. The price is about half a round of
-//! silence whenever half the window is taken away.
+//! flight has shrunk below it. One packet may exceed the window at entry, so that the repair starts
+//! without waiting for the flight to drain. The cost is about half a round of silence whenever the
+//! window is halved.
 //!
 //! Follows: RFC 9002 sections 7.3.2 and B.6 (May 2021). State: 16 bytes.
 //!
 //! Departures:
-//! * D1 (when to cut): which packets open a period, and which end it, is the controller's and the
-//!   transport's; here only the window.
+//! * D1 (when to cut): the controller and the transport decide which packets open and end a period;
+//!   this policy sets only the window.
 
 use crate::recovery::{End, Entry, Policy, Progress, Recovery};
 use crate::units::MAX_BYTES;
@@ -42,7 +42,7 @@ impl Recovery for Immediate {
 
     #[inline]
     fn admits(&self, len: u64, pipe: u64) -> bool {
-        // RFC9002 7-6: a packet that would take the flight past the window has to wait.
+        // RFC9002 7-6: a packet that would take the flight past the window must wait.
         self.free || pipe.saturating_add(len) <= self.cwnd
     }
 

@@ -1,7 +1,8 @@
 //! Recovery: how much may be sent between the first sign of loss and its repair.
 //!
-//! A policy is entered with a target `T` from congestion avoidance, hears of every ACK while its
-//! episode is open, admits or holds back each segment, and says what window to leave with.
+//! A policy is entered with a target `T` from congestion avoidance. While its episode is open it
+//! receives every ACK and admits or holds back each segment; at the end it returns the window to
+//! leave with.
 
 mod any;
 pub mod careful_retreat;
@@ -34,8 +35,8 @@ pub enum OwnRecovery {
     Retreat(Retreat),
 }
 
-/// Which retreat. Apart from [`OwnRecovery`], whose size every connection reserves: so it fits
-/// beside what is larger without a tag of its own.
+/// Which retreat. This is a separate type because every connection reserves the size of
+/// [`OwnRecovery`]: nested, it needs no further tag.
 #[derive(Clone, Copy, Debug)]
 pub enum Retreat {
     /// Jump start's.
@@ -45,8 +46,8 @@ pub enum Retreat {
 }
 
 impl OwnRecovery {
-    /// A window of `cwnd` bytes that stands until the episode ends; avoidance takes over as after a
-    /// loss of its own.
+    /// A constant window of `cwnd` bytes until the episode ends; avoidance then takes over as after
+    /// an ordinary loss.
     pub fn standing(cwnd: u64) -> OwnRecovery {
         OwnRecovery::Retreat(Retreat::Safe(SafeRetreat::standing(cwnd)))
     }
@@ -69,8 +70,8 @@ impl OwnRecovery {
         }
     }
 
-    /// Charges the ACK that ends the episode, which may acknowledge what was sent after entry too:
-    /// `before` bytes were sent before it, or it cannot be told.
+    /// Charges the ACK that ends the episode, which may also acknowledge data sent after entry:
+    /// `before` is the number of bytes sent before entry, `None` if unknown.
     pub fn account_last(&mut self, acked: u64, before: Option<u64>, lost: u64, una: Seq) {
         match self {
             OwnRecovery::Rapid(rapid) => rapid.account_last(acked, before, lost),
@@ -88,7 +89,8 @@ impl OwnRecovery {
         }
     }
 
-    /// Is it over, where its own rule and not that of recovery periods says so?
+    /// Whether the episode is over, if the recovery's own rule decides this; `None` if the ordinary
+    /// rule of recovery periods does.
     pub fn is_over(&self, una: Seq) -> Option<bool> {
         match self {
             OwnRecovery::Rapid(_) | OwnRecovery::Retreat(Retreat::Safe(_)) => None,
@@ -96,7 +98,7 @@ impl OwnRecovery {
         }
     }
 
-    /// The threshold to leave with, if it is not the window.
+    /// The threshold to leave with, if it differs from the window.
     pub fn ssthresh(&self) -> Option<u64> {
         match self {
             OwnRecovery::Rapid(_) | OwnRecovery::Retreat(Retreat::Safe(_)) => None,
@@ -112,7 +114,7 @@ pub enum Cause {
     Ack,
     /// A timer: no ACK is being processed.
     Timer,
-    /// Congestion marks; nothing has to be repaired.
+    /// Congestion marks; nothing needs repair.
     Ecn,
 }
 
@@ -122,26 +124,26 @@ pub enum End {
     /// Everything sent before it was repaired (TCP), or a packet sent after it was acknowledged
     /// (QUIC).
     Complete,
-    /// A repeat was lost: a second reduction follows at once.
+    /// A retransmission was lost: a second reduction follows at once.
     Replaced,
-    /// The loss was a false alarm: the window is restored by the controller.
+    /// The loss was a false alarm: the controller restores the window.
     Undone,
     /// A timeout took over.
     Timeout,
 }
 
-/// An episode opens.
+/// Facts about an episode that opens.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// What opened it.
     pub cause: Cause,
-    /// The target `T` in bytes: the threshold that congestion avoidance computed. Inside the episode
-    /// only [`Recovery::retarget`] moves it.
+    /// The target `T` in bytes: the threshold that congestion avoidance computed. During the
+    /// episode only [`Recovery::retarget`] changes it.
     pub target: u64,
     /// Outstanding bytes after the triggering ACK: `nxt - una` (TCP), in flight before removing
     /// losses (QUIC).
     pub flight: u64,
-    /// Of these, SACKed (TCP).
+    /// SACKed bytes of the flight (TCP).
     pub sacked: u64,
     /// Bytes delivered by the triggering ACK; 0 for a timer.
     pub delivered: u64,
@@ -154,38 +156,39 @@ pub struct Entry {
     pub mss: u64,
 }
 
-/// One ACK (or loss timer) while an episode is open; the one that opens it included, the one that
-/// completes it excluded.
+/// One ACK (or loss timer) while an episode is open, including the ACK that opens it, excluding the
+/// ACK that completes it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Progress {
     /// `D`: bytes newly delivered, counted once, SACK included.
     pub delivered: u64,
-    /// `una` moved.
+    /// Whether `una` advanced.
     pub advanced: bool,
-    /// Bytes newly declared lost, repeats included.
+    /// Bytes newly declared lost, retransmissions included.
     pub newly_lost: u64,
-    /// The next send would be RFC 6675's rescue retransmission.
+    /// Whether the next send would be RFC 6675's rescue retransmission.
     pub rescue_next: bool,
-    /// A repeat was acknowledged by this ACK (TCP).
+    /// Whether this ACK acknowledged a retransmission (TCP).
     pub repeat_acked: bool,
-    /// A repeat of this episode was newly declared lost.
+    /// Whether a retransmission of this episode was newly declared lost.
     pub repeat_lost: bool,
     /// Bytes believed to be in the network, after this ACK and before sending.
     pub pipe: u64,
     /// Segment size.
     pub mss: u64,
-    /// No ACK is being processed: the loss timer fired.
+    /// Whether the loss timer fired, so that no ACK is being processed.
     pub timer: bool,
 }
 
 named! {
-    /// What the loss of a repeat that was sent in the present episode does; a parameter of the policies that leave it open.
+    /// Effect of losing a retransmission sent in the current episode; a parameter of the policies
+    /// that leave this open.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub enum LostRepeat {
-        /// A fresh episode with a second reduction (RFC5681 4.3-1).
+        /// A new episode with a second reduction (RFC5681 4.3-1).
         #[default]
         CutAgain = "again",
-        /// Nothing: Linux, and all arms of the 2011 experiments.
+        /// No effect: Linux, and all arms of the 2011 experiments.
         Ignore = "ignore",
     }
 }
@@ -198,42 +201,43 @@ pub trait Recovery {
     /// One ACK of the open episode.
     fn on_ack(&mut self, progress: &Progress);
 
-    /// May `len` more bytes be sent while `pipe` bytes are in flight? Asked before each segment,
-    /// new or repeated.
+    /// Whether `len` more bytes may be sent while `pipe` bytes are in flight. Called before each
+    /// segment, new or retransmitted.
     fn admits(&self, len: u64, pipe: u64) -> bool;
 
-    /// `len` bytes were sent, new or repeated.
+    /// `len` bytes were sent, new or retransmitted.
     fn on_sent(&mut self, len: u64);
 
     /// The window to show while the episode is open, given the bytes in flight after the last ACK.
     fn cwnd(&self) -> u64;
 
-    /// The episode ends with `pipe` bytes in flight: the window to leave with. Not used after
-    /// `End::Undone`.
+    /// The episode ends with `pipe` bytes in flight. Returns the window to leave with, which is not
+    /// used after `End::Undone`.
     fn end(&mut self, how: End, pipe: u64) -> u64;
 
-    /// The threshold has come down to `target` while the episode is open. For policies that follow
-    /// Linux, whose PRR has no target but the threshold; for the others it was fixed at entry.
+    /// The threshold was lowered to `target` while the episode is open. Used by policies that
+    /// follow Linux, whose PRR uses the threshold as its target; for other policies the target is
+    /// fixed at entry.
     fn retarget(&mut self, target: u64, mss: u64) {
         let _ = (target, mss);
     }
 
-    /// A repeat that is lost again opens a fresh episode with a second reduction (RFC 5681 section
-    /// 4.3). The policies of the 2011 Linux experiments and rate halving do not.
+    /// Whether the loss of a retransmission opens a new episode with a second reduction (RFC 5681
+    /// section 4.3). The policies of the 2011 Linux experiments and rate halving do not.
     fn restarts_on_lost_repeat(&self) -> bool {
         true
     }
 }
 
-/// A policy that can be put aside: while a startup's own recovery is in charge a controller keeps
-/// no more than its settings.
+/// A policy that can be suspended: while a startup's own recovery is active, a controller keeps
+/// only the policy's settings.
 pub trait Policy: Recovery {
-    /// What of it outlasts an episode.
+    /// The part of the policy that outlasts an episode.
     type Settings: Clone;
 
     /// Its settings.
     fn settings(&self) -> Self::Settings;
 
-    /// A policy with these settings, no episode open.
+    /// Creates a policy with these settings and no open episode.
     fn with(settings: Self::Settings) -> Self;
 }

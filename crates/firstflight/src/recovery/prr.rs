@@ -1,26 +1,26 @@
 //! Proportional rate reduction: while the pipe is above the target, send `target / flight-at-entry`
 //! bytes per byte delivered, so that the pipe glides down a straight line; at or below the target,
-//! let it climb back under a bound. What could not be sent when it was due stays on account
+//! let it climb back under a bound. Bytes that could not be sent when they were due stay on account
 //! (`delivered - out`) and may be sent later. The episode ends with the window at the target.
 //!
 //! Follows: RFC 6937 (May 2013, experimental), RFC 9937 (December 2025, standards track), and Linux
-//! since 4.3 (`tcp_cwnd_reduction` in `net/ipv4/tcp_input.c`); [`Rules`] says which. State: 72
+//! since 4.3 (`tcp_cwnd_reduction` in `net/ipv4/tcp_input.c`); [`Rules`] selects one. State: 72
 //! bytes.
 //!
 //! Departures:
-//! * D1 (whole segments): in the proportional branch a whole segment goes while anything is due;
-//!   the excess is below one segment and the cumulative formula takes it back. The texts round to
+//! * D1 (whole segments): in the proportional branch a whole segment is sent while anything is due;
+//!   the excess is below one segment and the cumulative formula takes it back. The RFCs round to
 //!   the byte, which would hold back or cut segments ([`Rounding::Exact`]).
-//! * D2 (first repeat): it is also forced when less than a segment is due, not only when nothing
-//!   is, or the episode could never begin. RFC 6937 does not force it at all; `force_first` is on
-//!   by default, off for literal runs.
+//! * D2 (first retransmission): it is also forced when less than a segment is due, not only when
+//!   nothing is, because otherwise the episode might never begin. RFC 6937 does not force it at
+//!   all; `force_first` is on by default, off for literal runs.
 //! * D3 (nothing delivered at entry): RFC 9937 grants nothing until the next delivery, after a loss
 //!   timer possibly never. One segment is forced ([`TimerEntry`]), also if an ACK that delivered
-//!   nothing opened the episode; not after marks, which leave nothing to repeat.
+//!   nothing opened the episode; not after marks, which leave nothing to retransmit.
 //! * D4 (exit): RFC 6937 is silent; the window becomes the target, as in Linux and RFC 9937. Linux
-//!   also leaves the window alone in some undo cases; undoing is the controller's here.
+//!   also leaves the window unchanged in some undo cases; here the controller handles undo.
 //! * D5 (Linux counts packets): bytes are counted here, with the target rounded down and the window
-//!   rounded up to whole segments, which is the same as long as all segments are full.
+//!   rounded up to whole segments, which is equivalent as long as all segments are full.
 
 mod params;
 
@@ -30,11 +30,11 @@ use crate::avoidance::MAX_MSS;
 use crate::recovery::{Cause, End, Entry, LostRepeat, Policy, Progress, Recovery};
 use crate::units::MAX_BYTES;
 
-/// The sums of an episode stop here, so that no difference of two and no sum of three overflows;
-/// four million times the largest window.
+/// Upper bound of an episode's sums, so that no difference of two and no sum of three overflows;
+/// two million times the largest window.
 const MAX_SUM: u64 = 1 << 61;
 
-/// Which rule the last ACK's grant came from.
+/// The rule that produced the last ACK's grant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Branch {
     /// No grant: nothing may be sent.
@@ -44,7 +44,7 @@ pub enum Branch {
     Proportional,
     /// At or below it: the bound.
     Bound,
-    /// The first repeat, whatever the numbers say.
+    /// The forced first retransmission.
     Forced,
 }
 
@@ -60,16 +60,16 @@ impl Branch {
     }
 }
 
-/// What an episode is waiting for, or what its last ACK brought.
+/// What an episode is waiting for, or the branch of its last grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// Opened; its first ACK has not been seen.
     Opened,
-    /// The same, by a loss timer.
+    /// Opened by a loss timer.
     OpenedByTimer,
-    /// The same, by marks.
+    /// Opened by marks.
     OpenedByMarks,
-    /// A grant of each branch.
+    /// The last grant came from this branch.
     Closed,
     Proportional,
     Bound,
@@ -103,8 +103,8 @@ pub struct Prr {
     stage: Stage,
     /// Extra segments granted, for `split_guard`.
     extras: u32,
-    /// What the exit window is above `target`: `T` as handed over less `T` as the formulas use it,
-    /// below two segments either way.
+    /// Difference between the exit window and `target`: `T` as handed over minus `T` as the
+    /// formulas use it, less than two segments either way.
     exit_above: i32,
     /// `T` as the formulas use it.
     target: u64,
@@ -113,7 +113,7 @@ pub struct Prr {
     delivered: u64,
     out: u64,
     quota: i64,
-    /// `out` may go up to here before the next ACK.
+    /// Upper limit of `out` until the next ACK.
     limit: u64,
     cwnd: u64,
 }
@@ -152,7 +152,7 @@ impl Prr {
         self.delivered
     }
 
-    /// Bytes sent in this episode, new and repeated (`prr_out`).
+    /// Bytes sent in this episode, new and retransmitted (`prr_out`).
     pub fn out(&self) -> u64 {
         self.out
     }
@@ -162,20 +162,19 @@ impl Prr {
         self.recover_fs
     }
 
-    /// What was delivered and not sent: the account that stalls fill. Negative after forced and
-    /// extra segments.
+    /// Bytes delivered minus bytes sent, which grows while the sender stalls. Negative after forced
+    /// and extra segments.
     pub fn bank(&self) -> i64 {
         self.delivered as i64 - self.out as i64
     }
 
-    /// What the last ACK granted in bytes, before anything was sent on it and before negative
-    /// values count as 0; after losses that were declared without a delivery, the room they
-    /// left.
+    /// Bytes granted by the last ACK, before anything is sent and before negative values are set to
+    /// 0; after losses declared without a delivery, the room that they left.
     pub fn quota(&self) -> i64 {
         self.quota
     }
 
-    /// Which rule granted it.
+    /// The rule that granted the quota.
     pub fn branch(&self) -> Branch {
         match self.stage {
             Stage::Opened | Stage::OpenedByTimer | Stage::OpenedByMarks | Stage::Closed => {
@@ -187,7 +186,7 @@ impl Prr {
         }
     }
 
-    /// Inner signals by name and value, for traces.
+    /// Internal signals by name and value, for traces.
     pub fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         visit("prr_delivered", self.delivered);
         visit("prr_out", self.out);
@@ -198,10 +197,10 @@ impl Prr {
     /// `F`: the flight at entry in bytes, as each document defines it.
     fn flight_at_entry(&self, entry: &Entry) -> u64 {
         let f = match self.params.rules {
-            // RFC6937 3-1: all that is outstanding, SACKed bytes and limited transmit included.
+            // RFC6937 3-1: all outstanding bytes, SACKed bytes and limited transmit included.
             Rules::Rfc6937 { .. } => entry.flight,
-            // The duplicate ACK that opens the episode moved nothing out of the flight; marks come
-            // with an ACK that did.
+            // The duplicate ACK that opens the episode removed nothing from the flight; marks
+            // arrive with an ACK that did.
             Rules::Rfc9937 { .. }
                 if self.params.evidence != Evidence::Exact && entry.cause == Cause::Ack =>
             {
@@ -229,10 +228,10 @@ impl Prr {
         self.exit_above = (exit as i64 - self.target as i64) as i32;
     }
 
-    /// What of `delivered` counts: `D` of the formulas.
+    /// The part of `delivered` that counts: `D` of the formulas.
     fn counted(&self, progress: &Progress, opening: Option<Cause>, mss: u64) -> u64 {
         if progress.delivered == 0 {
-            // LINUX prr-timer: a loss timer's opening is called one packet delivered.
+            // LINUX prr-timer: opening by a loss timer counts as one packet delivered.
             let linux = matches!(
                 self.params.rules,
                 Rules::Linux { .. } | Rules::Rfc9937 { timer: TimerEntry::Linux, .. }
@@ -268,7 +267,7 @@ impl Prr {
     fn bound(&mut self, progress: &Progress, d: u64, mss: u64) -> i64 {
         let bank = self.bank();
         match self.params.rules {
-            // RFC6937 3-3: conservation, slow start, or nothing but the target.
+            // RFC6937 3-3: conservation, slow start, or only the target.
             Rules::Rfc6937 { bound: Bound::Crb, .. } => bank,
             Rules::Rfc6937 { bound: Bound::Ssrb, .. } => bank.max(d as i64) + self.extra(d, mss),
             Rules::Rfc6937 { bound: Bound::Ub, .. } => i64::MAX,
@@ -280,8 +279,8 @@ impl Prr {
                 let safe = match safe_ack {
                     // RFC9937 6.2-5: SafeACK; LINUX prr-safe: without the clause about the rescue.
                     SafeAck::Progress => progress.advanced && progress.newly_lost == 0 && !rescue,
-                    // LINUX prr-safe-2015: a repeat of the round before has arrived, and none was
-                    // lost.
+                    // LINUX prr-safe-2015: a retransmission of the previous round has arrived, and
+                    // none was lost.
                     SafeAck::Repeat => progress.repeat_acked && !progress.repeat_lost,
                 };
                 bank.max(d as i64) + if safe { self.extra(d, mss) } else { 0 }
@@ -289,7 +288,7 @@ impl Prr {
         }
     }
 
-    /// OURS prr-split: one segment, unless ACKs are being split to farm it.
+    /// OURS prr-split: one segment, unless the receiver splits ACKs to gain more.
     fn extra(&mut self, d: u64, mss: u64) -> i64 {
         if self.params.split_guard
             && (d == 0 || (u64::from(self.extras) + 1).saturating_mul(mss) > self.delivered)
@@ -301,14 +300,14 @@ impl Prr {
     }
 
     /// RFC9937 6.2-held: losses declared without a delivery (by RACK's or TLP's timer) change
-    /// neither sums nor window, but they leave the pipe: the room between it and the window is
-    /// usable at once. Kept to the old grant an episode whose whole flight is found lost
-    /// could only wait for the timeout. What goes counts in `out`, so the line takes it back from
+    /// neither sums nor window, but they leave the pipe: the room between the pipe and the window
+    /// is usable at once. With only the old grant, an episode whose whole flight is declared lost
+    /// could only wait for the timeout. Bytes sent count in `out`, so the line deducts them from
     /// later grants.
     fn refill(&mut self, newly_lost: u64, pipe: u64, mss: u64) {
         let left = self.limit.saturating_sub(self.out);
-        // No more than was lost: what duplicate ACKs claim beyond the flight at entry leaves the
-        // pipe too, and shall gain nothing.
+        // At most the lost bytes: bytes that duplicate ACKs claim beyond the flight at entry also
+        // leave the pipe and must gain nothing.
         let room = self.cwnd.saturating_sub(pipe).min(left.saturating_add(newly_lost)).min(MAX_SUM);
         if room <= left {
             return;
@@ -367,11 +366,11 @@ impl Recovery for Prr {
         let pipe = progress.pipe;
         let opening = self.stage.opening();
         let d = self.counted(progress, opening, mss).min(MAX_SUM);
-        // RFC9937 6.2-1: an ACK that delivers nothing changes nothing; what is left of the last
-        // grant stays usable.
+        // RFC9937 6.2-1: an ACK that delivers nothing changes nothing; the rest of the last grant
+        // stays usable.
         if d == 0 && self.params.ignores_zero_delivery() {
-            // OURS prr-timer: one segment, or an episode that a loss timer opens could wait for the
-            // timeout (D3).
+            // OURS prr-timer: one segment; otherwise an episode opened by a loss timer might wait
+            // for the timeout (D3).
             let forced = match opening {
                 None => return self.refill(progress.newly_lost, pipe, mss),
                 Some(Cause::Ecn) => false,
@@ -390,15 +389,15 @@ impl Recovery for Prr {
             };
         }
         self.delivered = self.delivered.saturating_add(d).min(MAX_SUM);
-        // RFC6937 3-4: strictly above; equality belongs to the bound.
+        // RFC6937 3-4: strictly above; equality uses the bound.
         let (stage, quota) = if pipe > self.target {
             (Stage::Proportional, self.line() as i64 - self.out as i64)
         } else {
             let room = (self.target - pipe) as i64;
             (Stage::Bound, room.min(self.bound(progress, d, mss)))
         };
-        // RFC9937 6.2-4: the first repeat goes at once (D2). In the proportional branch D1 sends it
-        // as soon as one byte is due.
+        // RFC9937 6.2-4: the first retransmission is sent at once (D2). In the proportional branch
+        // D1 sends it as soon as one byte is due.
         let blocked = quota <= 0 || (stage == Stage::Bound && quota < mss as i64);
         if self.out == 0 && blocked && self.params.forces_first() {
             self.grant(Stage::Forced, mss as i64, pipe);
@@ -416,7 +415,7 @@ impl Recovery for Prr {
                 // OURS prr-whole: the excess is below one segment and the cumulative line takes it
                 // back (D1).
                 Rounding::WholeSegment => self.out < self.limit,
-                // The first repeat must not wait for a whole segment to be due (D2).
+                // The first retransmission must not wait until a whole segment is due (D2).
                 Rounding::Exact => {
                     fits || (self.out == 0 && self.limit > 0 && self.params.forces_first())
                 }
@@ -428,7 +427,7 @@ impl Recovery for Prr {
 
     #[inline]
     fn on_sent(&mut self, len: u64) {
-        // RFC9937 6.3-1: new and repeated bytes count alike.
+        // RFC9937 6.3-1: new and retransmitted bytes count alike.
         self.out = self.out.saturating_add(len).min(MAX_SUM);
     }
 
@@ -438,7 +437,7 @@ impl Recovery for Prr {
     }
 
     fn end(&mut self, _how: End, _pipe: u64) -> u64 {
-        // RFC9937 6.4-1: the window is the target; stepping up to it is for the pacer to smooth.
+        // RFC9937 6.4-1: the window is the target; the pacer smooths the step up to it.
         self.stage = Stage::Closed;
         self.target.saturating_add_signed(i64::from(self.exit_above))
     }

@@ -1,21 +1,22 @@
-//! Rapid Start's own recovery: shrink with every byte acknowledged or lost, land on `beta` times
-//! what the path delivered.
+//! Rapid Start's own recovery: the window shrinks with every byte acknowledged or lost and ends at
+//! `beta` times the delivered amount.
 //!
 //! Follows: draft-kazuho-ccwg-rapid-start-02 (2026-03-16), section on the first congestion signal.
 //! State: 48 bytes. After an overshoot by `G` the sender falls silent for at most `1 - beta` of a
 //! full-queue RTT, then sends at no more than the bottleneck rate, and ends with a window of `beta`
-//! times the bytes acknowledged in the episode. It replaces PRR: never both.
+//! times the bytes acknowledged in the episode. It replaces PRR; the two never run together.
 //!
 //! Departures:
-//! * D1 (K): 2/3, the value that keeps the silence bound up to threefold overshoot; 11/18 of the
-//!   older text is an option.
-//! * D2 (entry window): `min(cwnd, bytes in flight)`, so that an unused part of the window does not
-//!   survive as `s` times itself.
+//! * D1 (K): 2/3, the value that keeps the bound on the silence up to a threefold overshoot; 11/18
+//!   from the older text is an option.
+//! * D2 (entry window): `min(cwnd, bytes in flight)`, so that no share `s` of the unused window
+//!   survives.
 //! * D3 (second floor): `beta * min(IW, pre)`, so that the cut of a window below the initial one is
 //!   not blocked.
-//! * D4 (arithmetic): from totals with one division, not step by step: no truncation drift.
-//! * D5 (the ACK that ends it): charged for the flight at entry alone; in TCP, where it may
-//!   acknowledge repeats, for at most what is open of it.
+//! * D4 (arithmetic): computed from totals with one division, not step by step, which avoids
+//!   truncation drift.
+//! * D5 (the ACK that ends it): it is charged only for the flight at entry; in TCP, where it may
+//!   acknowledge retransmissions, for at most the rest of that flight.
 
 use crate::units::{MAX_BYTES, Ratio};
 
@@ -43,7 +44,7 @@ impl RapidRecovery {
         RapidRecovery { beta, k, pre, acked: 0, lost: 0, floor, cwnd: pre }
     }
 
-    /// The factor the episode lands on.
+    /// The factor of the final window.
     pub fn beta(&self) -> Ratio {
         self.beta
     }
@@ -60,12 +61,12 @@ impl RapidRecovery {
 
     /// Charges the ACK that ends the episode.
     ///
-    /// RAPID 3.3.1-flight: what was sent after entry is not charged. The factors are derived from
-    /// one flight, the `pre` bytes outstanding at entry, of which A arrive and L do not:
-    /// `s*pre - a*A - l*L` is `beta*A` for `A + L = pre`. What left since was permitted by the window that
-    /// this very rule shows; charged as well it would be paid for twice, and the window land below
-    /// `beta*A`. TCP's record does not tell transmissions apart: there no more is charged than
-    /// the flight at entry still has open (D5).
+    /// RAPID 3.3.1-flight: data sent after entry is not charged. The factors are derived from one
+    /// flight, the `pre` bytes outstanding at entry, of which A arrive and L do not: `s*pre - a*A -
+    /// l*L` is `beta*A` for `A + L = pre`. Data sent since then was permitted by the window that
+    /// this rule sets. If it were charged too, it would count twice and the window would end below
+    /// `beta*A`. TCP's record does not distinguish transmissions, so at most the rest of the flight
+    /// at entry is charged (D5).
     pub fn account_last(&mut self, acked: u64, before: Option<u64>, lost: u64) {
         let open =
             self.pre.saturating_sub(self.acked).saturating_sub(self.lost).saturating_sub(lost);

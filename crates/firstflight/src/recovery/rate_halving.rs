@@ -1,17 +1,17 @@
 //! Rate halving: one segment leaves for every two ACKs until the window has shrunk, which keeps the
-//! ACK clock ticking. On every ACK the window is also cut to one segment above the pipe, so that a
-//! stall or a heavy loss shrinks it for good. The exit window is what is left, often far below the
-//! target; slow start then has to climb back.
+//! ACK clock ticking. On every ACK the window is also cut to one segment above the pipe, so a stall
+//! or a heavy loss shrinks it permanently. The exit window is often far below the target, and slow
+//! start must then climb back.
 //!
 //! Follows: Linux up to 3.1 (`tcp_cwnd_down` and `tcp_moderate_cwnd` in `net/ipv4/tcp_input.c`),
 //! the "Linux" arm of the 2011 experiments that led to PRR. State: 48 bytes. The kernel counts
 //! packets, and so does the state.
 //!
 //! Departures:
-//! * D1 (DSACK): the kernel also counts an ACK that brings nothing but a DSACK; such ACKs are not
-//!   told apart here and do not count.
-//! * D2 (packets): pipe is rounded up to packets. The exit window is the exact target in bytes
-//!   where the kernel has it in packets, or every exit would lie a fraction of a segment below the
+//! * D1 (DSACK): the kernel also counts an ACK that carries only a DSACK; such ACKs are not
+//!   distinguished here and do not count.
+//! * D2 (packets): pipe is rounded up to packets. The exit window is the exact target in bytes, not
+//!   in packets as in the kernel; otherwise every exit would lie a fraction of a segment below the
 //!   threshold and count as slow start.
 
 use crate::named::named;
@@ -26,7 +26,7 @@ named! {
         /// The target.
         #[default]
         Target = "target",
-        /// Half of it: what Reno's hook of that kernel returned.
+        /// Half of the target, as returned by that kernel's Reno hook.
         HalfTarget = "half",
     }
 }
@@ -37,8 +37,8 @@ params! {
     pub struct Params {
         /// Where the halving stops.
         pub floor: Floor = Floor::Target, "floor" [] "where the halving stops";
-        /// LINUX halving-moderation: at exit the window is at most this many segments above the pipe, 3 in the kernel, 1 in the talk's words,
-        /// `None` for no limit.
+        /// LINUX halving-moderation: at exit the window is at most this many segments above the
+        /// pipe: 3 in the kernel, 1 according to the talk, `None` for no limit.
         pub moderation: Option<u32> = Some(3), "moderation" [off or 0..=100 "segments"] "burst allowed at the exit";
     }
 }
@@ -54,7 +54,7 @@ pub struct RateHalving {
     /// Segments.
     floor: u64,
     mss: u64,
-    /// One ACK of the pair has been seen.
+    /// Whether one ACK of the pair has been seen.
     odd: bool,
 }
 
@@ -104,14 +104,14 @@ impl Recovery for RateHalving {
         if progress.delivered == 0 && !progress.advanced {
             return;
         }
-        // LINUX halving-slope: every second ACK takes one segment off, whatever the target asks:
-        // the slope is wired to one half.
+        // LINUX halving-slope: every second ACK removes one segment, whatever the target: the slope
+        // is fixed at one half.
         if self.odd && self.cwnd > self.floor {
             self.cwnd -= 1;
         }
         self.odd = !self.odd;
-        // LINUX halving-clamp: what makes this scheme lose for good what it could not send at once.
-        // The floor does not hold it.
+        // LINUX halving-clamp: because of this line, the scheme permanently loses what it could not
+        // send at once. The floor does not limit it.
         self.cwnd = self.cwnd.min(progress.pipe.div_ceil(self.mss).saturating_add(1));
     }
 

@@ -1,19 +1,19 @@
 //! Cut once and fill: the window falls to the target at entry and every ACK fills the pipe up to
 //! it, holes first. It repairs as fast as the estimate of the pipe allows; one ACK that reveals
-//! many losses releases all the missing data at once. Under light loss it is silent until the
-//! flight has drained to the target, about half a round.
+//! many losses releases all the missing data at once. Under light loss the sender is silent until
+//! the flight has drained to the target, about half a round.
 //!
-//! Follows: RFC 6675 section 5 (August 2012), and RFC 3517, whose sending rule is the same. State:
-//! 40 bytes. What is lost, what the pipe is and which segment is next belong to the endpoint; this
-//! file only says how much.
+//! Follows: RFC 6675 section 5 (August 2012), and RFC 3517, which has the same sending rule. State:
+//! 40 bytes. The endpoint decides which segments are lost, computes the pipe and picks the next
+//! segment; this policy only decides how much may be sent.
 //!
 //! Departures:
-//! * D1 (`fill`): the text sends while at least one full segment of room is left; stacks that send
-//!   into any room are an option.
-//! * D2 (`inflate`): gVisor adds three segments to the target although SACK already counts what
-//!   left; an option, off by default.
-//! * D3 (marks): the text knows only losses. Entered by marks it makes the same cut but has no
-//!   segment to repeat unconditionally.
+//! * D1 (`fill`): the RFC sends while there is room for at least one full segment; sending into any
+//!   room, as some stacks do, is an option.
+//! * D2 (`inflate`): gVisor adds three segments to the target although SACK already accounts for
+//!   delivered segments; this is an option, off by default.
+//! * D3 (marks): the RFC covers only losses. If marks open the episode, the cut is the same, but no
+//!   segment is retransmitted unconditionally.
 
 use crate::named::named;
 use crate::options::params;
@@ -21,10 +21,10 @@ use crate::recovery::{Cause, End, Entry, LostRepeat, Policy, Progress, Recovery}
 use crate::units::MAX_BYTES;
 
 named! {
-    /// How much room a segment needs.
+    /// Room that a segment needs.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub enum Fill {
-        /// A full segment, whatever the length of the one to be sent (the text).
+        /// A full segment, whatever the length of the segment to be sent (the RFC).
         #[default]
         FullSegment = "segment",
         /// One byte.
@@ -36,11 +36,12 @@ params! {
     /// Parameters.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params {
-        /// How much room a segment needs.
+        /// Room that a segment needs.
         pub fill: Fill = Fill::FullSegment, "fill" [] "how much room a segment needs";
         /// Segments added to the target while the episode is open: 0 (RFC 6675) or 3 (gVisor).
         pub inflate: u32 = 0, "inflate" [0..=10 "segments"] "segments added to the target while recovering (gVisor: 3)";
-        /// What a lost repeat does, if the detector can see one; RFC 6675 leaves it to the timeout.
+        /// Effect of a lost retransmission, if the detector can find one; RFC 6675 leaves this to
+        /// the timeout.
         pub lost_repeat: LostRepeat = LostRepeat::CutAgain, "lost" [] "effect of a lost retransmission";
     }
 }
@@ -52,7 +53,7 @@ pub struct Sack {
     target: u64,
     cwnd: u64,
     mss: u64,
-    /// The first repeat, sent whatever the pipe, is still to come.
+    /// Whether the first retransmission, which ignores the pipe, is still to be sent.
     first: bool,
 }
 
@@ -84,11 +85,10 @@ impl Recovery for Sack {
     fn enter(&mut self, entry: &Entry) {
         self.mss = entry.mss.clamp(1, MAX_BYTES);
         self.target = entry.target.min(MAX_BYTES);
-        // RFC6675 5-4.2: the window is the target from here on; GVISOR sack-inflate: and three
-        // segments more.
+        // RFC6675 5-4.2: the window becomes the target; GVISOR sack-inflate: plus three segments.
         self.cwnd =
             self.target.saturating_add(self.mss.saturating_mul(u64::from(self.params.inflate)));
-        // RFC6675 5-4.3: the first hole is repeated without looking at the pipe.
+        // RFC6675 5-4.3: the first hole is retransmitted regardless of the pipe.
         self.first = entry.cause != Cause::Ecn;
     }
 

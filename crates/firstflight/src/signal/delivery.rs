@@ -1,19 +1,20 @@
-//! Delivery rate: how fast the path carried what was sent a round trip ago.
+//! Delivery rate: how fast the path carried the data sent a round trip ago.
 //!
-//! Follows: draft-ietf-ccwg-bbr (August 2026), section on delivery rate samples. A packet remembers
-//! what was delivered when it left; its ACK tells how much more is now, and the longer of the time
-//! that took to send and the time it took to be acknowledged divides it. State: 376 bytes.
-//! A packet may remember more than that (`E`), and other numbers of packets may (`N`, 16 at most).
+//! Follows: draft-ietf-ccwg-bbr (August 2026), section on delivery rate samples. A packet records
+//! the delivered amount when it leaves. When it is acknowledged, the amount delivered since then is
+//! divided by the longer of two spans: the time it took to send and the time it took to be
+//! acknowledged. State: 376 bytes. Each mark can carry more data (`E`), and the number of marks is
+//! a parameter (`N`, at most 16).
 //!
 //! Departures:
-//! * D1 (BBR rate-marks): the draft keeps this for every packet in flight. Here up to sixteen packets
-//!   are marked, as evenly as the flight that they turn out to be in: where one more would not fit,
-//!   every second mark goes and the next ones are twice as far apart. The first packet of a flight and
-//!   of a round is always marked. Only the first ACK that reaches a mark makes a sample, which is the
-//!   draft's sample of that packet. Moments are kept in 1.024 us and 32 bits, amounts in bytes and 32
-//!   bits, or in 256 bytes once more than 1 GiB is in flight.
-//! * D2 (BBR rate-limited): the transport's word on its ACKs that the application is the limit
-//!   stands for the draft's own test.
+//! * D1 (BBR rate-marks): the draft keeps this for every packet in flight. Here up to sixteen
+//!   packets are marked, spread evenly over the flight: when one more would not fit, every second
+//!   mark is removed and the following ones are twice as far apart. The first packet of a flight
+//!   and of a round is always marked. Only the first ACK that reaches a mark makes a sample, which
+//!   is the draft's sample of that packet. Times are stored in 32 bits in units of 1.024 us,
+//!   amounts in 32 bits in bytes, or in units of 256 bytes once more than 1 GiB is in flight.
+//! * D2 (BBR rate-limited): the transport reports with its ACKs that the application is the limit;
+//!   this replaces the draft's own test.
 
 use crate::event::{Ack, Context, Sent, SoFar, Transport};
 use crate::units::{Nanos, Rate, Time};
@@ -21,13 +22,14 @@ use crate::units::{Nanos, Rate, Time};
 /// Marks in flight.
 const MARKS: usize = 16;
 
-/// Bytes in flight up to which marks keep amounts in bytes.
+/// Up to this many bytes in flight, marks store amounts in bytes.
 const FINE: u64 = 1 << 30;
-/// Beyond that they keep them in `1 << COARSE` bytes: enough for [`crate::units::MAX_BYTES`].
+/// Above that, marks store amounts in units of `1 << COARSE` bytes: enough for
+/// [`crate::units::MAX_BYTES`].
 const COARSE: u8 = 8;
 
-/// From one mark to the next, twice, in the unit of all amounts that marks keep; odd where that is the
-/// coarse one.
+/// Twice the distance between marks, in the unit in which marks store amounts; odd if that unit is
+/// the coarse one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Gap(u32);
 
@@ -50,7 +52,7 @@ impl Gap {
         self.0 = (self.0 >> 2 << 1) | (self.0 & 1);
     }
 
-    /// Twice as far, two packets at least.
+    /// Doubles the distance, to at least two packets.
     fn double(&mut self, packet: u64) {
         let units = u64::from(self.0 >> 1).max(packet >> self.unit()).saturating_mul(2);
         let most = u32::MAX >> 1;
@@ -58,33 +60,33 @@ impl Gap {
     }
 }
 
-/// A packet that remembers.
+/// A marked packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Mark<E> {
     /// Its ordinal.
     tx: u32,
-    /// What was delivered when it left, in units of the sampler, and when the last of it was.
+    /// Amount delivered when it left, in units of the sampler, and the time of the last delivery.
     delivered: u32,
     delivered_at: u32,
-    /// When it left, and when the packet left that had been delivered last by then.
+    /// Its send time, and the send time of the packet that had been delivered last by then.
     sent: u32,
     first_sent: u32,
     more: E,
 }
 
-/// A packet that was marked, as it is remembered.
+/// The record of a marked packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Remembered<E> {
     /// Its ordinal, the lower 32 bits.
     pub tx: u32,
-    /// What was to be remembered.
+    /// Additional data stored with the mark.
     pub more: E,
     /// The application was the limit when it left.
     pub app_limited: bool,
 }
 
 impl<E> Remembered<E> {
-    /// It left no later than transmission `tx`.
+    /// Whether it left no later than transmission `tx`.
     pub fn is_until(&self, tx: u64) -> bool {
         is_until(self.tx, tx)
     }
@@ -94,14 +96,15 @@ fn is_until(mark: u32, tx: u64) -> bool {
     (tx as u32).wrapping_sub(mark) <= u32::MAX / 2
 }
 
-/// What the ACK of a marked packet says.
+/// Delivery-rate sample from the ACK of a marked packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// Bytes delivered since the packet left.
     pub delivered: u64,
     /// Bytes delivered before it left, counted from the start.
     pub prior_delivered: u64,
-    /// `delivered` over the longer of the two spans, if that is a round trip at least.
+    /// `delivered` divided by the longer of the two spans, if that span is at least the minimum
+    /// RTT.
     pub rate: Option<Rate>,
     /// The application was the limit when it left.
     pub app_limited: bool,
@@ -116,15 +119,15 @@ pub struct Delivery<E = (), const N: usize = MARKS> {
     first: u8,
     len: u8,
     gap: Gap,
-    /// Moments count from here.
+    /// Times count from here.
     start: Time,
     /// The ordinal of the next transmission.
     tx_next: u64,
     /// Bytes sent since the last mark.
     unmarked: u64,
     delivered: u64,
-    /// The application is the limit until more than this is delivered: as long as it is no more, what
-    /// leaves is marked as limited. So is a connection's first flight.
+    /// Until more than this is delivered, the application is the limit and packets are marked as
+    /// limited. A connection's first flight is marked as limited, too.
     limited_until: u64,
     delivered_at: u32,
     first_sent: u32,
@@ -132,7 +135,7 @@ pub struct Delivery<E = (), const N: usize = MARKS> {
 
 impl<E: Copy + Default, const N: usize> Default for Delivery<E, N> {
     fn default() -> Self {
-        // A bit for each in `limited`.
+        // `limited` has one bit per mark.
         const { assert!(N <= 16) };
         Delivery {
             marks: [Mark::default(); N],
@@ -170,29 +173,30 @@ impl<E: Copy + Default, const N: usize> Delivery<E, N> {
         *self = Delivery { start: now, ..Delivery::default() };
     }
 
-    /// Since the connection started.
+    /// Time since the connection started.
     pub fn age(&self, now: Time) -> Nanos {
         now.since(self.start)
     }
 
-    /// What leaves until everything in flight is acknowledged, `inflight` bytes, is marked as
-    /// limited by the application.
+    /// Marks packets as limited by the application until the `inflight` bytes now in flight are
+    /// acknowledged.
     pub fn limit(&mut self, inflight: u64) {
         self.limited_until = self.delivered.saturating_add(inflight);
     }
 
-    /// BBR rate-limited: the application is the limit (`C.app_limited` is set). It is until more is
-    /// delivered than was in flight when it had nothing to send; as much is not more.
+    /// BBR rate-limited: whether the application is the limit (`C.app_limited` is set). It remains
+    /// the limit until more is delivered than was in flight when it ran out of data; an equal
+    /// amount is not enough.
     pub fn is_limited(&self) -> bool {
         self.limited_until >= self.delivered
     }
 
-    /// The next packet that leaves is marked: with it a round ends.
+    /// Marks the next packet that leaves, because a round ends with it.
     pub fn mark_next(&mut self) {
         self.unmarked = self.gap.bytes();
     }
 
-    /// The newest mark in flight that left no later than transmission `tx`.
+    /// The newest mark in flight whose packet left no later than transmission `tx`.
     pub fn in_flight(&self, tx: u64) -> Option<Remembered<E>> {
         let places = (0..usize::from(self.len)).rev().map(|nth| self.place_of(nth));
         places.map(|at| self.remembered(at)).find(|mark| mark.is_until(tx))
@@ -212,7 +216,7 @@ impl<E: Copy + Default, const N: usize> Delivery<E, N> {
         (now.since(self.start).0 >> 10) as u32
     }
 
-    /// A packet or burst left, which remembers `more` if it is marked.
+    /// A packet or burst left; if it is marked, `more` is stored with the mark.
     #[inline]
     pub fn mark(&mut self, sent: &Sent, cx: &Context, more: E) {
         self.tx_next = match cx.transport {
@@ -242,7 +246,7 @@ impl<E: Copy + Default, const N: usize> Delivery<E, N> {
         if usize::from(self.len) == N {
             self.thin(sent.bytes);
         } else if usize::from(self.len) <= N / 4 {
-            // The flight became smaller: closer together.
+            // The flight has shrunk: place marks closer together.
             self.gap.halve();
         }
         let at = self.place_of(usize::from(self.len));
@@ -259,17 +263,17 @@ impl<E: Copy + Default, const N: usize> Delivery<E, N> {
         self.unmarked = 0;
     }
 
-    /// What is delivered so far as a mark keeps it.
+    /// The amount delivered so far, in the unit of marks.
     fn in_units(&self) -> u32 {
         (self.delivered >> self.gap.unit()) as u32
     }
 
-    /// What was delivered since that mark was made.
+    /// Bytes delivered since that mark was made.
     fn since(&self, mark: u32) -> u64 {
         u64::from(self.in_units().wrapping_sub(mark)) << self.gap.unit()
     }
 
-    /// So much is in flight that bytes no longer fit.
+    /// Switches to the coarse unit, because amounts in bytes no longer fit.
     #[cold]
     fn coarsen(&mut self) {
         let before = *self;
@@ -285,7 +289,8 @@ impl<E: Copy + Default, const N: usize> Delivery<E, N> {
         if at < N { at } else { at - N }
     }
 
-    /// Every second mark goes, from the second on, and the next are twice as far apart.
+    /// Removes every second mark, starting with the second, and doubles the distance between later
+    /// marks.
     #[cold]
     fn thin(&mut self, packet: u64) {
         let before = *self;
@@ -298,7 +303,7 @@ impl<E: Copy + Default, const N: usize> Delivery<E, N> {
         self.gap.double(packet);
     }
 
-    /// The newest mark that the ACK of transmission `tx` reaches; older ones go with it.
+    /// Removes all marks that the ACK of transmission `tx` reaches, and returns the newest of them.
     fn reached(&mut self, tx: u64, mut each: impl FnMut(Remembered<E>)) -> Option<(Mark<E>, bool)> {
         let mut newest = None;
         while self.len > 0 {
@@ -338,8 +343,8 @@ impl<E: Copy + Default, const N: usize> Delivery<E, N> {
         let (mark, app_limited) = self.reached(ack.tx_acked?, each)?;
         self.first_sent = mark.sent;
         let delivered = self.since(mark.delivered);
-        // BBR rate-span: packets cannot be delivered faster than they were sent, and ACKs that come
-        // in one burst were not delivered in one.
+        // BBR rate-span: packets cannot be delivered faster than they were sent, and ACKs that
+        // arrive in one burst do not mean that the packets were delivered in one.
         let spans = [mark.sent.wrapping_sub(mark.first_sent), now.wrapping_sub(mark.delivered_at)];
         let span = Nanos(u64::from(spans[0].max(spans[1])) << 10);
         // BBR rate-short: a span below the smallest RTT is one of a repeat that was not needed.

@@ -1,8 +1,8 @@
 //! Drain and look: whose queue is it?
 //!
-//! A raised RTT may be the sender's own queue, somebody else's, or noise. The sender lands at what
-//! the path holds without a queue, waits until the queue of its own must be gone, and looks at the
-//! RTT again for half a round trip.
+//! A raised RTT may come from the sender's own queue, from another flow's queue, or from noise. The
+//! sender reduces its window to what the path holds without a queue, waits until its own queue must
+//! be gone, and observes the RTT again for half a round trip.
 //!
 //! Follows: ours; prior art is BBR's drain. State: 40 bytes.
 
@@ -22,21 +22,21 @@ enum State {
     },
 }
 
-/// What the look showed.
+/// Result of the observation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finding {
     /// The RTT fell: the queue was the sender's.
     Ours,
-    /// It stayed up although nothing of ours can be left.
+    /// The RTT stayed high although none of the sender's own queue can be left.
     Others {
         /// The window before the landing, bytes.
         before: u64,
-        /// RTT over the smallest that looked like a queue.
+        /// RTT above the minimum that looked like a queue.
         rise: Nanos,
     },
 }
 
-/// One landing at a time.
+/// Judges one landing at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DrainAndLook {
     state: State,
@@ -53,31 +53,32 @@ impl Default for DrainAndLook {
 }
 
 impl DrainAndLook {
-    /// The window was `before` and has landed; packets from `until` on leave after that. The RTT
-    /// was `rise` above the smallest.
+    /// The window was `before` and has landed; packets starting with `until` leave after the
+    /// landing. The RTT was `rise` above the minimum.
     pub fn begin(&mut self, until: Seq, before: u64, rise: Nanos) {
         *self = DrainAndLook { state: State::Drain { until }, before, rise, least: Nanos::MAX };
     }
 
-    /// A landing is being judged: the window stands still.
+    /// Whether a landing is being judged; the window does not change meanwhile.
     pub fn is_active(&self) -> bool {
         self.state != State::Idle
     }
 
-    /// The window before the landing, while it still drains.
+    /// The window before the landing, while the queue is still draining.
     pub fn draining_from(&self) -> Option<u64> {
         matches!(self.state, State::Drain { .. }).then_some(self.before)
     }
 
-    /// Ends it without a finding. Returns the window before the landing, if one was being judged.
+    /// Stops without a finding. Returns the window before the landing, if a landing was being
+    /// judged.
     pub fn abort(&mut self) -> Option<u64> {
         let active = self.is_active();
         self.state = State::Idle;
         active.then_some(self.before)
     }
 
-    /// One ACK, with its RTT or what of it may stand for a queue. `min` is the smallest RTT, `slack`
-    /// the RTT that the landing itself may keep above it.
+    /// Processes one ACK. `rtt` is its RTT or the part of it that may indicate a queue, `min` the
+    /// smallest RTT, and `slack` the excess over `min` that the landing itself may leave.
     pub fn on_ack(
         &mut self,
         ack: &Ack,
@@ -100,7 +101,7 @@ impl DrainAndLook {
                     return None;
                 }
                 self.state = State::Idle;
-                // PLUMB 4-look: more than half of the rise is still there.
+                // PLUMB 4-look: more than half of the rise remains.
                 let stayed = self.least - min > Nanos(self.rise.0 / 2) + slack;
                 let (before, rise) = (self.before, self.rise);
                 Some(if stayed { Finding::Others { before, rise } } else { Finding::Ours })

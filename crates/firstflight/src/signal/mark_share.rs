@@ -7,10 +7,10 @@ use crate::avoidance::segment;
 use crate::event::{Ack, Context};
 use crate::units::{Nanos, Ratio, Seq, Time};
 
-/// All bytes are marked. A share is a whole number of 2^-20.
+/// The share when all bytes are marked. Shares are whole numbers in units of 2^-20.
 pub const ONE: u32 = 1 << 20;
 
-/// A weight that one period may have: a hundredth to all.
+/// Whether a period may have this weight: from 1/100 to 1.
 pub(crate) fn is_gain(gain: Ratio) -> bool {
     gain.num() <= gain.den() && gain.num() * 100 >= gain.den()
 }
@@ -19,17 +19,17 @@ pub(crate) fn is_gain(gain: Ratio) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MarkShare {
     alpha: u32,
-    /// Bytes that arrived marked in this period, and what was delivered before it.
+    /// Bytes that arrived marked in this period, and bytes delivered before it.
     marked: u64,
     delivered: u64,
-    /// The period lasts at least until something sent after its beginning is acknowledged.
+    /// The period lasts at least until a packet sent after its start is acknowledged.
     end: Seq,
     /// `None` before the first ACK, which ends the first period.
     since: Option<Time>,
 }
 
 impl MarkShare {
-    /// Begins with this share, in units of 2^-20; more than [`ONE`] counts as that.
+    /// Starts with this share, in units of 2^-20; values above [`ONE`] count as [`ONE`].
     pub fn new(alpha: u32) -> MarkShare {
         MarkShare { alpha: alpha.min(ONE), marked: 0, delivered: 0, end: Seq(0), since: None }
     }
@@ -40,7 +40,7 @@ impl MarkShare {
         self.alpha
     }
 
-    /// The smoothed share in millionths, as traces have it.
+    /// The smoothed share in millionths, as traces show it.
     pub fn millionths(&self) -> u64 {
         u64::from(self.alpha) * 1_000_000 / u64::from(ONE)
     }
@@ -54,7 +54,8 @@ impl MarkShare {
             self.marked =
                 self.marked.saturating_add(ack.detail.ce_bytes.unwrap_or_else(|| segment(cx)));
         }
-        // RFC8257 3.3-window: once per window of data. PRAGUE vrtt-25ms: and per virtual round trip.
+        // RFC8257 3.3-window: once per window of data. PRAGUE vrtt-25ms: and at most once per
+        // virtual round trip.
         let lasts = |since| ack.una <= self.end || ack.now.since(since) < least;
         if self.since.is_some_and(lasts) {
             return false;
@@ -82,7 +83,7 @@ impl MarkShare {
         cwnd.saturating_sub(u64::try_from(part).unwrap_or(cwnd))
     }
 
-    /// The factor of that cut, to four decimals.
+    /// The factor of [`MarkShare::cut`], to four decimals.
     pub fn factor(&self) -> Ratio {
         Ratio::new((1 << 15) - (self.alpha >> 6) as u16, 1 << 15)
     }

@@ -1,4 +1,4 @@
-//! What several algorithms measure alike, and what stands by itself.
+//! Measurements that several algorithms share, and measurements that stand on their own.
 
 pub mod bunches;
 pub mod delivery;

@@ -1,10 +1,10 @@
 //! Quantiles of a stream of rates in 80 counters: a histogram whose bins are a quarter octave wide.
 //!
-//! Rates that differ by orders of magnitude (ACKs compressed by a slotted return path beside ACKs
+//! Rates that differ by orders of magnitude (ACKs compressed by a slotted return path next to ACKs
 //! spaced by the link) need bins of equal ratio, not of equal width. Four bins per octave over
-//! twenty octaves, 1/16 Mbit/s to 65 Gbit/s, hold every path of interest; interpolating inside a
+//! twenty octaves, 1/16 Mbit/s to 65 Gbit/s, cover every path of interest. Interpolating inside a
 //! bin and clipping its edges to the extremes seen makes the quantile exact when all samples agree,
-//! and wrong by at most 9 % when they do not.
+//! and at most 9 % wrong otherwise.
 //!
 //! Ours; the published estimator sorts up to 300 rates instead
 //! ([`BestPublished`](crate::startup::BestPublished)). State: 104 bytes. Departures: none.
@@ -29,7 +29,7 @@ const OCTAVES: usize = 20;
 pub const BINS: usize = PER_OCTAVE * OCTAVES;
 
 impl FineRate {
-    /// Nothing measured: the maximum of no rates.
+    /// No measurement: the maximum over an empty set.
     pub const ZERO: FineRate = FineRate(0);
 
     /// `bytes` per `span`, rounded down; an empty span counts as one nanosecond.
@@ -51,13 +51,13 @@ impl FineRate {
         saturate(u128::from(self.0) * u128::from(num) / u128::from(den.max(1)))
     }
 
-    /// The larger of the two exceeds the smaller by at most a quarter; equality counts as within.
+    /// Whether the larger of the two exceeds the smaller by at most a quarter (inclusive).
     #[inline]
     pub fn within_quarter(self, other: FineRate) -> bool {
         u128::from(self.max(other).0) * 4 <= u128::from(self.min(other).0) * 5
     }
 
-    /// The two differ by at most a tenth of `other`; equality counts as near.
+    /// Whether the two differ by at most a tenth of `other` (inclusive).
     #[inline]
     pub fn near_tenth(self, other: FineRate) -> bool {
         u128::from(self.0.abs_diff(other.0)) * 10 <= u128::from(other.0)
@@ -112,8 +112,8 @@ impl RateHistogram {
         skip: 0,
     };
 
-    /// BEST histogram-2: offers a sample. Once a counter is full, all are halved and only every
-    /// second, fourth, ... sample counts from then on, so that old and new samples keep the
+    /// BEST histogram-2: offers a sample. Once a counter is full, all counters are halved and only
+    /// every second, fourth, ... sample counts afterwards, so that old and new samples keep the
     /// same weight.
     #[inline]
     pub fn add(&mut self, rate: FineRate) {
@@ -145,7 +145,7 @@ impl RateHistogram {
         self.offered
     }
 
-    /// One sample in how many counts now.
+    /// The current stride: one sample in this many is counted.
     pub fn stride(&self) -> u16 {
         self.stride
     }

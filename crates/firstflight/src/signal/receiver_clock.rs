@@ -1,8 +1,8 @@
-//! The receiver's clock: when a packet arrived, whatever the way back did to its ACK.
+//! The receiver's clock: when a packet arrived, whatever the return path did to its ACK.
 //!
-//! An ACK that carries the receiver's time (TCP time stamps, RFC 7323) says how long the way there
-//! took, up to a constant. An [`Arrival`] of this clock is what the sender would see if the way back
-//! always took as long as it did when it was fastest.
+//! An ACK that carries the receiver's time (TCP timestamps, RFC 7323) gives the one-way delay of
+//! the forward path, up to a constant. An [`Arrival`] of this clock is what the sender would see if
+//! the return path always had its smallest delay.
 //!
 //! Follows: ours; prior art is BEST and delay-based transports (RFC 6817). State: 40 bytes.
 
@@ -10,18 +10,20 @@ use super::sounding::Arrival;
 use crate::event::{Ack, SoFar};
 use crate::units::{Nanos, Time};
 
-/// A tick, as nearly all stacks have it. Another length is noticed, and the clock not used.
+/// The tick of nearly all stacks. If the ticks have another length, this is detected and the clock
+/// is not used.
 pub const TICK: Nanos = Nanos::from_millis(1);
 
 /// The receiver's clock of one connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverClock {
     state: State,
-    /// Time stamp, arrival and RTT of the first ACK that had one.
+    /// Timestamp, arrival and RTT of the first ACK with a timestamp.
     stamp: u32,
     began: Time,
     rtt: Nanos,
-    /// How much earlier than by the first ACK the clock reads: the way back was faster since.
+    /// How much earlier the clock reads than by the first ACK, because the return path has been
+    /// faster since.
     back: Nanos,
     /// Ticks since the first one.
     ticks: u32,
@@ -32,7 +34,7 @@ enum State {
     #[default]
     Unseen,
     Read,
-    /// Its ticks are no milliseconds.
+    /// Its ticks are not milliseconds.
     Wrong,
 }
 
@@ -55,7 +57,8 @@ impl ReceiverClock {
         // PLUMB 8-clock: an ACK never arrives before it leaves.
         self.back = self.back.max(by_clock.since(sample.at));
         let at = Time(by_clock.0.saturating_sub(self.back.0));
-        // PLUMB 8-tick: no way back is shorter than none. A clock of other ticks soon says so.
+        // PLUMB 8-tick: the return delay cannot be negative. A clock with other ticks soon violates
+        // this.
         if self.back > self.rtt + TICK || at + TICK < sample.sent() {
             self.state = State::Wrong;
             return None;
@@ -66,11 +69,12 @@ impl ReceiverClock {
     }
 }
 
-/// What an ACK says by the receiver's clock.
+/// An ACK's arrival by the receiver's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
     /// The arrival, up to one tick too early.
     pub arrival: Arrival,
-    /// It is the first one of its tick: `at` is exact but for the time since the ACK before it.
+    /// Whether it is the first of its tick: `at` is then exact except for the time since the
+    /// previous ACK.
     pub begins: bool,
 }

@@ -4,18 +4,17 @@
 //! Each sample moves the smoothed value by an eighth and the deviation by a quarter of the way.
 //! QUIC subtracts the delay that the peer reports for its acknowledgement and derives probe and
 //! loss timers; TCP derives a retransmission timeout with a lower bound, which differs between
-//! systems more than anything else in here. Which samples are valid (Karn's rule, the largest
-//! packet newly acknowledged) is the caller's business.
-//! Follows: RFC 9002 sections 5, 6 and 7.6 (May 2021); RFC 6298 sections 2 and 5 (June 2011).
-//! State: 64 bytes each, and the presets.
+//! systems more than anything else here. The caller decides which samples are valid (Karn's rule,
+//! the largest packet newly acknowledged). Follows: RFC 9002 sections 5, 6 and 7.6 (May 2021); RFC
+//! 6298 sections 2 and 5 (June 2011). State: 64 bytes each, and the presets.
 //!
 //! Departures:
-//! * D1 (RFC9002 5.3-2): its prose moves the smoothed RTT before the deviation, its pseudocode and
-//!   RFC 6298 the deviation first: so do we.
-//! * D2: a sample of zero is an RTT below one tick of the clock and counts as one tick: the smallest
-//!   sample that is not zero, and [`GRANULARITY`] before there is one. No wait is shorter than a tick
-//!   where there was such a sample. A sample is cut at 2^56 ns (2.3 years). No quotient of an RTT
-//!   meets a zero, nothing overflows.
+//! * D1 (RFC9002 5.3-2): its prose updates the smoothed RTT before the deviation; its pseudocode
+//!   and RFC 6298 update the deviation first, and so does this code.
+//! * D2: a sample of zero is an RTT below one tick of the clock and counts as one tick: the
+//!   smallest nonzero sample, or [`GRANULARITY`] before there is one. After a zero sample no
+//!   timeout margin is shorter than a tick. Samples are capped at 2^56 ns (2.3 years). So no
+//!   division by a zero RTT occurs and nothing overflows.
 
 use crate::units::Nanos;
 
@@ -28,17 +27,18 @@ pub const PERSISTENT_CONGESTION_THRESHOLD: u64 = 3;
 
 const MAX_SAMPLE: Nanos = Nanos(1 << 56);
 
-/// What samples of zero have shown of the clock.
+/// Properties of the clock learned from samples of zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Clock {
-    /// No wait is shorter than this for what the clock can tell: one tick, zero while it seems fine.
+    /// Length of a tick, the least wait; zero while no sample was zero.
     tick: Nanos,
     /// Every sample was zero: the tick is a guess.
     guessed: bool,
 }
 
 impl Clock {
-    /// One sample as it counts, beside those before it.
+    /// Returns the value at which a sample counts; the first nonzero sample also corrects the
+    /// earlier ones.
     #[inline(always)]
     fn count(&mut self, sample: Nanos, before: &mut Option<Smoothed>) -> Nanos {
         if sample == Nanos::ZERO || self.guessed {
@@ -52,7 +52,7 @@ impl Clock {
     fn count_coarse(&mut self, sample: Nanos, before: &mut Option<Smoothed>) -> Nanos {
         let sample = sample.min(MAX_SAMPLE);
         if sample > Nanos::ZERO {
-            // The first that is not zero.
+            // The first nonzero sample.
             (self.tick, self.guessed) = (sample, false);
             if let Some(smoothed) = before {
                 smoothed.min = sample;
@@ -65,7 +65,7 @@ impl Clock {
     }
 }
 
-/// What both estimators keep once there was a sample.
+/// State of both estimators after the first sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Smoothed {
     srtt: Nanos,
@@ -112,8 +112,8 @@ impl Rfc9002Rtt {
     }
 
     /// One valid sample with the delay its acknowledgement reports. `max_ack_delay` is the peer's
-    /// promise once the handshake is confirmed and `None` before: only then is a longer delay
-    /// not believed.
+    /// advertised limit once the handshake is confirmed and `None` before; reported delays above it
+    /// are capped.
     #[inline]
     pub fn on_sample(&mut self, rtt: Nanos, ack_delay: Nanos, max_ack_delay: Option<Nanos>) {
         let rtt = self.clock.count(rtt, &mut self.sampled);
@@ -122,9 +122,10 @@ impl Rfc9002Rtt {
             return;
         };
         s.latest = rtt;
-        // RFC9002 5.2-1: the minimum is raw: a peer that exaggerates its delay cannot lower it.
+        // RFC9002 5.2-1: the minimum uses raw samples, so a peer that exaggerates its delay cannot
+        // lower it.
         s.min = s.min.min(rtt);
-        // RFC9002 5.3-3: not more delay than promised, and not so much that the rest would undercut
+        // RFC9002 5.3-3: at most the advertised delay, and no subtraction that would give less than
         // the minimum.
         let delay = max_ack_delay.map_or(ack_delay, |most| ack_delay.min(most));
         s.blend(if rtt >= s.min + delay { rtt - delay } else { rtt });
@@ -160,7 +161,7 @@ impl Rfc9002Rtt {
         self.sampled.map_or(Nanos(self.initial.0 / 2), |s| s.var)
     }
 
-    /// How long after a packet was sent it is lost, if a later one was acknowledged.
+    /// Time after its sending at which a packet is declared lost, if a later one was acknowledged.
     // RFC9002 6.1.2-1: 9/8 of the larger of smoothed and latest RTT, at least the granularity.
     #[inline]
     pub fn loss_delay(&self) -> Nanos {
@@ -168,7 +169,7 @@ impl Rfc9002Rtt {
         (rtt + Nanos(rtt.0 / 8)).max(self.granularity())
     }
 
-    /// The timers' granularity, or the clock's where that is coarser.
+    /// The timer granularity, or the clock's tick if that is coarser.
     #[inline]
     fn granularity(&self) -> Nanos {
         GRANULARITY.max(self.clock.tick)
@@ -176,30 +177,29 @@ impl Rfc9002Rtt {
 
     /// The probe timeout without backoff; `max_ack_delay` is zero in the handshake's packet number
     /// spaces.
-    // RFC9002 6.2.1-1: mean, four deviations, and the peer's patience.
+    // RFC9002 6.2.1-1: mean, four deviations, and the peer's maximum ACK delay.
     #[inline]
     pub fn pto(&self, max_ack_delay: Nanos) -> Nanos {
-        // Both come from samples, which are cut far below what would overflow here.
+        // Both come from samples, which are capped far below the values that would overflow here.
         let (mean, deviations) = (self.smoothed().0, 4 * self.variance().0);
         Nanos(mean + deviations.max(self.granularity().0)) + max_ack_delay
     }
 
-    /// RFC9002 6.2.1-2: the probe timeout after `count` probes without an answer, doubled with
-    /// each.
+    /// RFC9002 6.2.1-2: the probe timeout after `count` unanswered probes, doubled with each.
     #[inline]
     pub fn pto_after(&self, max_ack_delay: Nanos, count: u32) -> Nanos {
         let once = self.pto(max_ack_delay);
         if count == 0 { once } else { once * (1 << count.min(63)) }
     }
 
-    /// Lost packets further apart than this, with nothing acknowledged between them, mean
-    /// persistent congestion: strictly further.
-    // RFC9002 7.6.1-1: the longest ack delay counts whatever the packet number space.
+    /// Lost packets sent strictly further apart than this, with nothing acknowledged between them,
+    /// mean persistent congestion.
+    // RFC9002 7.6.1-1: the maximum ACK delay is included in every packet number space.
     pub fn persistent_duration(&self, max_ack_delay: Nanos) -> Nanos {
         self.pto(max_ack_delay) * PERSISTENT_CONGESTION_THRESHOLD
     }
 
-    /// Persistent congestion: the path may be another one, so the minimum restarts at the newest
+    /// Persistent congestion: the path may have changed, so the minimum restarts at the newest
     /// sample (RFC9002 5.2-3).
     pub fn on_persistent_congestion(&mut self) {
         if let Some(s) = &mut self.sampled {
@@ -213,11 +213,11 @@ impl Rfc9002Rtt {
 pub struct RtoParams {
     /// Timeout before there is a sample: 1 s (RFC 6298 2.1), 3 s in stacks before 2011.
     pub initial: Nanos,
-    /// The timeout is never shorter.
+    /// Lower bound of the timeout.
     pub min: Nanos,
-    /// Nor longer, backoff included.
+    /// Upper bound of the timeout, backoff included.
     pub max: Nanos,
-    /// What is added to the smoothed RTT is never less.
+    /// Lower bound of the margin added to the smoothed RTT.
     pub min_margin: Nanos,
 }
 
@@ -236,7 +236,7 @@ impl RtoParams {
         max: Nanos::from_secs(120),
         min_margin: Nanos::from_millis(200),
     };
-    /// Like Windows: RFC 6298 with 300 ms as its least.
+    /// Like Windows: RFC 6298 with a minimum of 300 ms.
     pub const WINDOWS: RtoParams = RtoParams { min: Nanos::from_millis(300), ..RtoParams::RFC };
 }
 
@@ -262,8 +262,8 @@ impl Rfc6298Rtt {
     }
 
     /// A segment that was sent `copies` times was acknowledged `rtt` after it was last sent.
-    /// RFC6298 3-1 (Karn): of a repeated one nobody knows which copy is answered, so it gives
-    /// no sample and leaves the backoff. Returns whether it gave one.
+    /// RFC6298 3-1 (Karn): for a retransmitted segment it is unknown which copy was acknowledged,
+    /// so it gives no sample and leaves the backoff unchanged. Returns whether it gave a sample.
     pub fn on_segment(&mut self, rtt: Nanos, copies: u32) -> bool {
         let once = copies <= 1;
         if once {
@@ -272,8 +272,8 @@ impl Rfc6298Rtt {
         once
     }
 
-    /// One valid sample: of data sent once ([`Rfc6298Rtt::on_segment`] tells), or told apart by a
-    /// time stamp. It ends the backoff.
+    /// One valid sample: from data sent once (see [`Rfc6298Rtt::on_segment`]), or identified by a
+    /// timestamp. It ends the backoff.
     #[inline(always)]
     pub fn on_sample(&mut self, rtt: Nanos) {
         let rtt = self.clock.count(rtt, &mut self.sampled);
@@ -303,8 +303,8 @@ impl Rfc6298Rtt {
     #[inline]
     fn base(&self) -> Nanos {
         let p = &self.params;
-        // RFC6298 2-1 before a sample; RFC6298 2-3 and RFC6298 2-4 with one: margin above the mean,
-        // then rounded up to the least timeout.
+        // RFC6298 2-1 before the first sample, RFC6298 2-3 and RFC6298 2-4 afterwards: a margin
+        // above the mean, then at least the minimum timeout.
         let least = p.min_margin.max(self.clock.tick);
         let raw = self.sampled.map_or(p.initial, |s| s.srtt + (s.var * 4).max(least));
         raw.max(p.min).min(p.max)

@@ -3,8 +3,8 @@
 //!
 //! Follows: draft-kazuho-ccwg-rapid-start-02, the `rtt_floor` of the growth rule. State: 48 bytes.
 //! RAPID 3.2-5: the window covers between three quarters of a minimum RTT and a whole one, so
-//! nearly a full round of raised samples is needed before the floor rises: a single early packet of
-//! a round cannot decide alone.
+//! nearly a full round of raised samples is needed before the floor rises; a single early packet of
+//! a round cannot raise it alone.
 
 use crate::units::{Nanos, Time};
 

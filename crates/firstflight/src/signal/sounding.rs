@@ -1,24 +1,24 @@
 //! Sounding: the rate of the bottleneck, read from the spacing of ACKs.
 //!
-//! A sounding is a run of ACKs over which the RTT rose: what they acknowledge left faster than it
-//! came back, so the path and not the sender set its pace. Send times are derived from the RTT
-//! samples, so no packet needs a mark, and TCP and QUIC are alike.
+//! A sounding is a run of ACKs over which the RTT rose: the packets left faster than their ACKs
+//! came back, so the path and not the sender set their pace. Send times are derived from the RTT
+//! samples, so no packet needs a mark, and TCP and QUIC work alike.
 //!
 //! Follows: ours; prior art is packet trains, paced chirping, BEST and SUSS. State: 152 bytes.
 
 use crate::event::{Ack, SoFar};
 use crate::units::{Nanos, Rate, Time, mul_div};
 
-/// ACKs no further apart than this are one arrival: a host that reads its socket late hears of
-/// several at once, and their spacing says nothing.
+/// ACKs no further apart than this count as one arrival: a host that reads its socket late receives
+/// several at once, and their spacing means nothing.
 const ONE_ARRIVAL: Nanos = Nanos::from_micros(5);
-/// Closed soundings that are kept.
+/// Number of closed soundings that are kept.
 const KEPT: usize = 4;
-/// Rounds after which a sounding no longer counts. It must outlast many rounds: a sender that paces
-/// at exactly this rate raises no RTT and makes no new one.
+/// Rounds after which a sounding no longer counts. It must last many rounds: a sender that paces at
+/// exactly this rate raises no RTT and so makes no new sounding.
 const LIFETIME: u32 = 8;
-/// A longer silence ends a run in any case. Two packets in this time are 400 kbit/s: a return path
-/// that releases ACKs more rarely is more likely than a line that is slower.
+/// A longer silence ends a run in any case. Two packets in this time are 400 kbit/s; beyond that, a
+/// return path that holds back ACKs is more likely than a slower line.
 const LONGEST_BUSY: Nanos = Nanos::from_millis(60);
 
 /// One ACK with an RTT sample.
@@ -45,42 +45,45 @@ impl Arrival {
     }
 }
 
-/// What the soundings say together.
+/// Combined result of the soundings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Estimate {
-    /// The middle rate of the soundings that count, of two the larger.
+    /// The median rate of the soundings that count; the larger of the two middle rates if their
+    /// number is even.
     pub rate: Rate,
-    /// The second largest reaches four fifths of the largest.
+    /// Whether the second largest rate is at least four fifths of the largest.
     pub sure: bool,
 }
 
 /// The soundings of one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sounding {
-    /// Of Plumb's rules. In the first one the largest rate counts, and every silence ends a run.
+    /// Version of Plumb's rules. In version 1 the largest rate counts, and every silence ends a
+    /// run.
     version: u8,
-    /// A run has to last longer, in nanoseconds: the grain of the clock.
+    /// A run must last longer than this many nanoseconds, because of the grain of the clock.
     least: u32,
     open: bool,
-    /// The run that is open: its first arrival and its last.
+    /// First and last arrival of the open run.
     first: Arrival,
     last: Arrival,
-    /// Its rate in bytes per second, zero while it says nothing.
+    /// Rate of the open run in bytes per second; zero if it gives none.
     current: u64,
     /// The rates of the last closed runs, and the rounds they closed in.
     rates: [u64; KEPT],
     rounds: [u32; KEPT],
     /// The smallest RTT of the connection, the handshake's included.
     idle: Nanos,
-    /// Smallest and largest RTT of first arrivals of runs, while no queue of ours can be.
+    /// Smallest and largest RTT of first arrivals of runs, while no queue of the sender's own can
+    /// exist.
     heads: Option<(Nanos, Nanos)>,
-    /// The queue of some train was gone when the next one came.
+    /// The queue of some train was gone when the next one arrived.
     drained: bool,
-    /// That of a train of the first flight was still there.
+    /// The queue of a train of the first flight remained after a pause.
     crowded: bool,
 }
 
-/// As the present version of Plumb has it.
+/// The current version of Plumb's rules.
 impl Default for Sounding {
     fn default() -> Self {
         Sounding::of_version(3)
@@ -88,7 +91,7 @@ impl Default for Sounding {
 }
 
 impl Sounding {
-    /// As this version of Plumb has it, 1 to 3.
+    /// Follows this version of Plumb's rules, 1 to 3.
     pub fn of_version(version: u8) -> Sounding {
         Sounding {
             version,
@@ -106,8 +109,8 @@ impl Sounding {
         }
     }
 
-    /// By a clock of this tick, of which only the first arrival of a tick is told: a run lasts at
-    /// least four of them, so that its rate is right within a quarter.
+    /// Uses a clock with this tick; only the first arrival of each tick is reported. A run lasts at
+    /// least four ticks, so that its rate is accurate within a quarter.
     pub fn by_ticks(version: u8, tick: Nanos) -> Sounding {
         let least = u32::try_from(tick.0.saturating_mul(4).saturating_sub(1)).unwrap_or(u32::MAX);
         Sounding { least, ..Sounding::of_version(version) }
@@ -118,9 +121,9 @@ impl Sounding {
         self.idle = if self.idle == Nanos::ZERO { rtt } else { self.idle.min(rtt) };
     }
 
-    /// One arrival in round `round` of startup; `min` is the smallest RTT of data, `mss` the size of
-    /// a packet. In the rounds before the second one the RTTs that runs begin with are kept: nothing
-    /// of ours can have delayed them.
+    /// One arrival in round `round` of startup; `min` is the smallest RTT of data, `mss` the size
+    /// of a packet. In the rounds before the second, the RTTs at which runs start are kept: no
+    /// queue of the sender's own can have delayed them.
     #[inline]
     pub fn on_arrival(&mut self, e: Arrival, min: Nanos, round: u32, mss: u64) {
         if !self.open {
@@ -130,15 +133,16 @@ impl Sounding {
             return;
         }
         if e.at.since(self.last.at) <= ONE_ARRIVAL {
-            // The later one in its place.
+            // Replace it by the later one.
             if self.first.at == self.last.at {
                 self.first = Arrival { at: self.first.at, ..e };
             }
             self.last = Arrival { at: self.last.at, ..e };
         } else {
             // PLUMB 2-run: a run ends where the RTT falls by more than a quarter of its rise, or
-            // after a silence of half a round trip. PLUMB 2-busy: not if the RTT rose by a quarter of
-            // the silence, for then the path was busy: on a slow line packets take that long.
+            // after a silence of half a round trip. PLUMB 2-busy: a silence does not end the run if
+            // the RTT rose by a quarter of the silence: the path was busy, because on a slow line
+            // packets take that long.
             let rise = self.last.rtt - self.first.rtt;
             let fall = self.last.rtt - e.rtt;
             let silence = e.at.since(self.last.at);
@@ -160,13 +164,13 @@ impl Sounding {
         self.current = self.rate_of_run(mss).map_or(0, |rate| rate.0);
     }
 
-    /// PLUMB 2-room: a train that set off alone finds no queue of the one before it, unless other
-    /// traffic takes what the path carries.
+    /// PLUMB 2-room: a train sent after a pause finds no queue left by the previous train, unless
+    /// other traffic fills the path.
     fn look_for_room(&mut self, e: Arrival, rise: Nanos, silence: Nanos, round: u32) {
         let fell = (self.last.rtt - e.rtt).0 > rise.0 / 4;
         self.drained |= fell && e.rtt < self.first.rtt + Nanos(rise.0 / 2);
-        // Twice the time of the train would have drained it twice. Later there are no pauses that
-        // are the sender's doing.
+        // In a pause of twice the train's duration the queue would have drained twice. After round
+        // 1 the sender makes no pauses.
         let pause = silence > self.last.at.since(self.first.at) * 2;
         self.crowded |= pause && !fell && round <= 1;
     }
@@ -187,28 +191,28 @@ impl Sounding {
         }
     }
 
-    /// The rate of the run that is open, if it says one.
+    /// The rate of the open run, if the run gives one.
     fn rate_of_run(&self, mss: u64) -> Option<Rate> {
         let took = self.last.at.since(self.first.at);
         let bytes = self.last.delivered.saturating_sub(self.first.delivered);
         let rise = self.last.rtt - self.first.rtt;
-        // PLUMB 2-path: the RTT rose by a quarter of the time, so what came back over `took` had
-        // left within three quarters of it.
+        // PLUMB 2-path: the RTT rose by a quarter of the time, so packets whose ACKs took `took` to
+        // arrive had left within three quarters of it.
         if took.0 <= u64::from(self.least) || bytes < 2 * mss || rise.0 < took.0 / 4 {
             return None;
         }
         let rate = Rate::from_bytes_over(bytes, took).filter(|rate| rate.0 > 0)?;
-        // PLUMB 2-late: a run whose first ACK had waited is a bunch of ACKs and no train. An eighth
-        // of the idle RTT, or three packets at this very rate, is no wait.
+        // PLUMB 2-late: a run whose first ACK was delayed is a bunch of ACKs, not a train. A delay
+        // of up to an eighth of the idle RTT, or of three packets at this rate, is tolerated.
         let waited = self.first.rtt - self.idle;
         let three = mul_div(3 * mss, 1_000_000_000, rate.0);
         (waited.0 <= (self.idle.0 / 8).max(three)).then_some(rate)
     }
 
-    /// What is known in round `round`; `None` if nothing.
+    /// The estimate in round `round`; `None` if there is none.
     pub fn estimate(&self, round: u32) -> Option<Estimate> {
         if self.rates == [0; KEPT] {
-            // Of one run alone nobody is sure.
+            // A single run is never sure.
             let rate = Rate(self.current);
             return (self.current > 0).then_some(Estimate { rate, sure: false });
         }
@@ -219,38 +223,38 @@ impl Sounding {
         }
         rates.sort_unstable();
         let [.., second, best] = rates;
-        // PLUMB 2-sure: two that agree within a fifth.
+        // PLUMB 2-sure: two rates that agree within a fifth.
         let sure = u128::from(second) * 5 >= u128::from(best) * 4;
         let silent = rates.iter().filter(|&&rate| rate == 0).count();
-        // PLUMB 2-middle: jitter squeezes one run and stretches the next; the largest is the one
-        // that was squeezed most.
+        // PLUMB 2-middle: jitter squeezes one run and stretches the next; the largest rate comes
+        // from the run squeezed most.
         let middle = if self.version < 2 { KEPT } else { silent + (KEPT + 1 - silent) / 2 };
         rates.get(middle).filter(|_| best > 0).map(|&rate| Estimate { rate: Rate(rate), sure })
     }
 
-    /// How far the RTTs that runs began with in the first two rounds lie apart: the noise of the
-    /// path.
+    /// Spread of the RTTs at which runs started in the first two rounds: the noise of the path.
     pub fn spread(&self) -> Nanos {
         self.heads.map_or(Nanos::ZERO, |(low, high)| high - low)
     }
 
-    /// The queue of some train was gone when the next one came: the path had room.
+    /// Whether the queue of some train was gone when the next one arrived, so the path had room.
     pub fn is_drained(&self) -> bool {
         self.drained
     }
 
-    /// The queue of a train of the first flight was still there after a pause: others fill the path.
+    /// Whether the queue of a train of the first flight remained after a pause, so other traffic
+    /// fills the path.
     pub fn is_crowded(&self) -> bool {
         self.crowded
     }
 
-    /// What was heard so far no longer counts.
+    /// Discards all rates measured so far.
     pub fn forget_rates(&mut self) {
         self.rates = [0; KEPT];
         self.current = 0;
     }
 
-    /// The same, and the next arrival begins a run.
+    /// Discards all rates; the next arrival starts a new run.
     pub fn forget(&mut self) {
         self.forget_rates();
         self.open = false;

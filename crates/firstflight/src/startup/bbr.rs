@@ -1,19 +1,20 @@
-//! BBR's startup: pace at 2.77 times the measured delivery rate until that stops growing or too
-//! much is lost, drain the queue, and leave with the estimated BDP.
+//! BBR's startup: pace at 2.77 times the measured delivery rate until it stops growing or too much
+//! is lost, drain the queue, and leave with the estimated BDP.
 //!
-//! Follows: draft-ietf-ccwg-bbr (3 August 2026), Startup and Drain with what they need of the
-//! model; tests of its appendix by name in `tests/it/bbr.rs`. What follows Drain is the arm's
-//! congestion avoidance and not ProbeBW. State: 512 bytes, 376 of them samples.
+//! Follows: draft-ietf-ccwg-bbr (3 August 2026), Startup and Drain with the parts of the model that
+//! they need; the tests of its appendix are in `tests/it/bbr.rs` by name. After Drain the arm's
+//! congestion avoidance follows, not ProbeBW. State: 512 bytes, 376 of them samples.
 //!
 //! Departures:
-//! * D1 (BBR loss-ranges): lost ranges are counted as ACKs that declare losses, as Linux does; a
-//!   transport tells bytes, not ranges.
-//! * D2 (BBR ce-1): the draft wants marks counted as congestion and gives no form: a marked ACK counts
-//!   one packet, as if lost.
-//! * D3 (BBR rto-1): a timeout ends it; the slow start that follows is the controller's.
-//! * D4 (BBR no-sample): a round whose first ACK gives no rate counts for neither side.
-//! * D5 (BBR off-1): no short-term bounds and no ProbeRTT before it leaves, no budget for offload; the
-//!   smallest window of four packets is grown into.
+//! * D1 (BBR loss-ranges): lost ranges are counted as ACKs that declare losses, as Linux does;
+//!   transports report bytes, not ranges.
+//! * D2 (BBR ce-1): the draft requires that marks count as congestion but does not specify how: a
+//!   marked ACK counts as one lost packet.
+//! * D3 (BBR rto-1): a timeout ends BBR's startup; the controller runs the slow start that follows.
+//! * D4 (BBR no-sample): a round whose first ACK gives no rate counts neither for nor against a
+//!   plateau.
+//! * D5 (BBR off-1): no short-term bounds and no ProbeRTT before it leaves, no offload budget; the
+//!   window grows to the minimum of four packets instead of being raised to it.
 
 use super::{ExitReason, Grown, Handover, Leave, Startup, Verdict};
 use crate::event::{Ack, Context, Phase, Sent, Signal, Timeout, Window};
@@ -29,7 +30,8 @@ named! {
         /// The estimated BDP.
         #[default]
         Bdp = "bdp",
-        /// After an exit by loss what the path delivered in a round, if that is more (`inflight_longterm`).
+        /// After an exit by loss, the amount that the path delivered in a round, if that is more
+        /// (`inflight_longterm`).
         LongTerm = "longterm",
     }
 }
@@ -54,21 +56,21 @@ params! {
         pub loss: Ratio = Ratio::new(1, 50),
             "loss" ["0.001 to 0.5" if |loss: Ratio| 1_000 * loss.num() >= loss.den() && 2 * loss.num() <= loss.den()]
             "loss rate per round above which loss ends Startup";
-        /// The draft takes a peer's window for a bottleneck like any other; on, a rate that it
-        /// limits is no plateau.
+        /// Whether a rate limited by the peer's window is not a plateau. The draft treats the
+        /// peer's window like any other bottleneck.
         pub rwnd: bool = false, "rwnd" [] "a rate limited by the peer's window is not a plateau";
-        /// The window that avoidance gets.
+        /// The window that avoidance starts with.
         pub handover: HandOver = HandOver::Bdp, "handover" [] "window that avoidance starts with after an exit on loss";
-        /// Room for ACKs that come in bursts (`extra_acked`).
+        /// Whether to allow for ACKs that arrive in bursts (`extra_acked`).
         pub aggregation: bool = false, "aggregation" [] "widen the window by the ACK aggregation seen";
     }
 }
 
-/// `PacingMarginPercent`: pace at 99 % of what was computed.
+/// `PacingMarginPercent`: pace at 99 % of the computed rate.
 const MARGIN: Ratio = Ratio::new(99, 100);
 /// `MinPipeCwnd` in packets.
 const MIN_PIPE: u64 = 4;
-/// Rounds after which Drain ends whatever is in flight.
+/// Rounds after which Drain ends in any case.
 const DRAIN_ROUNDS: u32 = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +85,7 @@ enum State {
 pub struct Bbr {
     params: Params,
     state: State,
-    /// Loss filled the pipe, not a plateau.
+    /// Whether loss, not a plateau, ended Startup.
     by_loss: bool,
     delivery: Delivery,
     min_rtt: Nanos,
@@ -98,17 +100,17 @@ pub struct Bbr {
     extra: Aggregation,
 }
 
-/// The round in which losses are counted; it runs from the first loss on, one after the other.
+/// The round in which losses are counted; consecutive rounds run starting at the first loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct LossRound {
     running: bool,
     events: u8,
     lost: u64,
-    /// In flight when it began.
+    /// Bytes in flight when the round began.
     flight: u64,
-    /// Ends with a packet sent after so many bytes were delivered.
+    /// The round ends with a packet sent after this many bytes were delivered.
     until: u64,
-    /// Most delivered by one sample of it.
+    /// Largest delivered amount in a sample of this round.
     latest: u64,
 }
 
@@ -117,7 +119,7 @@ struct LossRound {
 struct Aggregation {
     since: Time,
     acked: u64,
-    /// Largest of this round and of the one before.
+    /// Maximum of this round and of the previous one.
     most: [u32; 2],
 }
 
@@ -142,7 +144,7 @@ impl Bbr {
         }
     }
 
-    /// The estimated BDP, four packets at least.
+    /// The estimated BDP, at least four packets.
     fn bdp(&self, cx: &Context) -> u64 {
         self.inflight(1, cx)
     }
@@ -169,8 +171,8 @@ impl Bbr {
         begins
     }
 
-    /// BBR full-1: three rounds in which a rate that the application did not limit has not grown
-    /// by a quarter.
+    /// BBR full-1: whether a rate not limited by the application has grown by less than a quarter
+    /// for three rounds.
     fn plateau(&mut self, begins: bool, sample: Option<Sample>) -> bool {
         let Some(Sample { rate: Some(rate), app_limited: false, .. }) = sample else {
             return false;
@@ -178,7 +180,7 @@ impl Bbr {
         if !begins {
             return false;
         }
-        // BBR full-2: equality is growth.
+        // BBR full-2: equality counts as growth.
         if u128::from(rate.0) * 4 >= u128::from(self.full_bw) * 5 {
             (self.full_bw, self.full_count) = (rate.0, 0);
         } else {
@@ -187,7 +189,7 @@ impl Bbr {
         self.full_count >= self.params.rounds
     }
 
-    /// BBR loss-1: a round of recovery in which more than 2 % was lost, in six places at least.
+    /// BBR loss-1: whether more than 2 % was lost in a round of recovery, in at least six ranges.
     fn high_loss(&mut self, ack: &Ack, sample: Option<Sample>) -> bool {
         let round = &mut self.loss;
         let Some(sample) = sample.filter(|_| round.running) else { return false };
@@ -228,7 +230,7 @@ impl Bbr {
         self.loss.events = self.loss.events.saturating_add(1);
     }
 
-    /// BBR aggregation-1: what is acknowledged beyond the estimated bandwidth since ACKs last fell
+    /// BBR aggregation-1: bytes acknowledged beyond the estimated bandwidth since ACKs last fell
     /// behind it.
     fn aggregate(&mut self, ack: &Ack, w: Window) {
         if !self.params.aggregation {
@@ -256,14 +258,14 @@ impl Bbr {
     fn window(&self, ack: &Ack, w: Window, cx: &Context) -> u64 {
         let (most, grown) = (self.most(cx), w.cwnd.saturating_add(ack.acked));
         match self.state {
-            // BBR cwnd-1: below what the model allows, or while it knows next to nothing.
+            // BBR cwnd-1: grows below the model's limit, or while the model has little data.
             State::Startup if w.cwnd < most || self.delivery.delivered() < cx.iw => grown,
             State::Startup => w.cwnd,
             State::Drain | State::Over => grown.min(most),
         }
     }
 
-    /// BBR drain-1: the queue is gone, or three rounds are over.
+    /// BBR drain-1: whether the queue is gone or three rounds are over.
     fn drained(&self, ack: &Ack, cx: &Context) -> bool {
         let long = self.rounds > self.drain_start.saturating_add(DRAIN_ROUNDS);
         ack.inflight <= self.bdp(cx) || long
@@ -299,7 +301,7 @@ impl Startup for Bbr {
     }
 
     fn on_rtt(&mut self, _now: Time, rtt: Nanos, cx: &Context) {
-        // BBR pace-init: the initial window per round trip, from the first sample on.
+        // BBR pace-init: the initial window per round trip, starting with the first sample.
         if self.rate == 0 && self.state == State::Startup {
             let gain = self.params.gain;
             let rate = Rate::from_bytes_over(cx.iw.saturating_mul(gain.num()), rtt * gain.den());
@@ -340,8 +342,8 @@ impl Startup for Bbr {
         let by_peer = self.params.rwnd && ack.acked > 0 && !ack.cwnd_limited;
         let sample = self.delivery.on_ack(ack, ack.app_limited || by_peer, &cx.so_far);
         let begins = self.round(sample);
-        // BBR bw-1: what the application limited counts only if it is more; until it leaves, nothing is
-        // forgotten, and so does everything else.
+        // BBR bw-1: an application-limited rate counts only if it is higher. As no rate is
+        // forgotten before BBR leaves, the same holds for all rates.
         if let Some(Sample { rate: Some(rate), .. }) = sample {
             self.max_bw = self.max_bw.max(rate.0);
         }
@@ -366,7 +368,7 @@ impl Startup for Bbr {
     }
 
     fn grow(&mut self, _ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
-        // The sample hook has set the window; only the slow start after a timeout is the usual one.
+        // The sample hook has set the window; only the slow start after a timeout grows as usual.
         if self.state == State::Over {
             return Grown { leftover: super::slow_start::double(acked, w, cx), ..Grown::default() };
         }

@@ -1,24 +1,25 @@
-//! BEST, robust mode: estimate the bottleneck's rate from the ACKs of slow start and aim at rate
-//! times RTT before the window gets there.
+//! BEST, robust mode: estimates the bottleneck's rate from the ACKs of slow start and aims at rate
+//! times RTT before the window reaches it.
 //!
-//! Every round gives up to three rates: the median spacing of ACKs, the best longer chunk, and,
-//! where ACKs carry the receiver's clock, the rate on that clock. Only when they support each other
-//! and the round before does the product with the smallest RTT become the threshold, provisionally,
-//! and only above the present window. In every other case BEST is silent and the fallback startup
-//! that runs beside it decides. Growth is the fallback's, without one slow start's: an ACK counts all
-//! that it newly delivers, paced or not.
+//! Every round gives up to three rates: the median spacing of ACKs, the best longer chunk, and, if
+//! ACKs carry the receiver's clock, the rate on that clock. Only if they agree with each other and
+//! with the previous round does the product with the smallest RTT become the threshold,
+//! provisionally, and only above the current window. In all other cases BEST does nothing and the
+//! fallback startup that runs in parallel decides. The window grows as in the fallback, or as in
+//! slow start without one: an ACK counts all bytes that it newly delivers, paced or not.
 //!
-//! Follows: ours, after the idea of the BEST slides (NetDev 0x16, October 2022); what was published
-//! is [`super::BestPublished`]. State: 552 bytes at most, the fallback's included. Tests:
+//! Follows: ours, after the idea of the BEST slides (NetDev 0x16, October 2022); the published
+//! algorithm is [`super::BestPublished`]. State: 552 bytes at most, the fallback's included. Tests:
 //! `tests/it/best.rs`.
 //!
 //! Departures from the published algorithm: all of it (estimators, guards, RTT, provisional
 //! threshold). From our own design notes:
 //! * D1: no probe trains; they need a transport that can exempt packets from its pacer.
 //! * D2: the RTT minimum forgets a sample after 7.5 to 10 s, not after exactly 10.
-//! * D3: a threshold that a loss left behind is never raised, only lowered.
-//! * D4: a step of the RTT restarts the estimation but not the RTT minimum: a rise cannot be told
-//!   from a standing queue, and a minimum that is too small only makes the estimate too small.
+//! * D3: a threshold set by a loss is never raised, only lowered.
+//! * D4: a step of the RTT restarts the estimation but not the RTT minimum: a rise cannot be
+//!   distinguished from a standing queue, and a minimum that is too small only makes the estimate
+//!   too small.
 
 mod estimators;
 mod params;
@@ -40,15 +41,16 @@ const RTT_OFF: Nanos = Nanos::from_millis(2);
 /// BEST judge-1: the smallest rise of the RTT that counts as a standing queue (`RTT_GUARD`: the
 /// larger of this and an eighth).
 const GUARD: Nanos = Nanos::from_millis(4);
-/// BEST skip-1: an ACK for more segments than this filled a hole; it says when the hole was filled,
-/// not how fast the path is.
+/// BEST skip-1: an ACK for more segments than this filled a hole; it shows when the hole was
+/// filled, not the rate of the path.
 const HOLE_SEGMENTS: u64 = 64;
-/// BEST judge-2: the smallest threshold, in segments; or twice the initial window (`FLOOR`).
+/// BEST judge-2: the smallest threshold, in segments, unless twice the initial window is larger
+/// (`FLOOR`).
 const FLOOR_SEGMENTS: u64 = 16;
 /// BEST path-1: a step of the RTT from one round to the next that means another path (low orbits).
 const RTT_STEP: Nanos = Nanos::from_millis(8);
-/// BEST path-2: rounds for which the chunk rate has to be off by more than two before the path
-/// counts as another.
+/// BEST path-2: the path counts as changed after the chunk rate was off by more than a factor of
+/// two for this many rounds.
 const LEVEL_ROUNDS: u8 = 3;
 /// BEST path-3: low orbits reassign their links on a grid of this period,
 const REASSIGN_PERIOD: Nanos = Nanos::from_secs(15);
@@ -59,7 +61,7 @@ const REASSIGN_MARGIN: Nanos = Nanos::from_millis(150);
 enum Fallback {
     Search(Search),
     HyStartPlusPlus(HyStartPlusPlus),
-    /// Loss alone ends what classic slow start does.
+    /// Classic slow start, ended only by loss.
     None(SlowStart),
 }
 
@@ -78,26 +80,26 @@ macro_rules! beside {
 pub struct Best {
     min_samples: u8,
     percentile: u8,
-    /// Decided by somebody, or given up: only the fallback is still heard, if it drains.
+    /// Whether startup was decided or abandoned; only a draining fallback still runs.
     ended: bool,
     off_level_rounds: u8,
-    /// No threshold above this, in bytes: twice the queue, where it is known.
+    /// Upper bound of the threshold, in bytes: twice the queue, if known.
     cap: u64,
-    /// Where in the reassignment period the path changes, in ms.
+    /// Offset in the reassignment period at which the path changes, in ms.
     reassignment_ms: Option<u16>,
     fallback: Fallback,
 
     floor: RttFloor,
-    /// The present round ends with the first ACK at or above this.
+    /// The current round ends with the first ACK at or above this.
     mark: Seq,
-    /// A round has begun: there is a `mark`.
+    /// Whether a round has begun, so that `mark` is valid.
     begun: bool,
     rounds: u32,
     counts: Counts,
     last: Option<Outcome>,
     /// The threshold this algorithm set last; [`UNSET_SSTHRESH`] if none.
     aim: u64,
-    /// The threshold that somebody else set; [`UNSET_SSTHRESH`] if nobody did.
+    /// The threshold set from outside; [`UNSET_SSTHRESH`] if none.
     ceiling: u64,
 
     pairs: RateHistogram,
@@ -106,7 +108,7 @@ pub struct Best {
     /// Smallest RTT of this round and the last.
     round_min: ShortRtt,
     round_min_prev: ShortRtt,
-    /// Of the last round; zero where it had none.
+    /// Rates of the last round; zero if it had none.
     median_prev: KeptRate,
     clock_prev: KeptRate,
     chunk_prev: KeptRate,
@@ -178,17 +180,17 @@ impl Best {
         &self.counts
     }
 
-    /// What the last round concluded.
+    /// Outcome of the last round.
     pub fn last_outcome(&self) -> Option<Outcome> {
         self.last
     }
 
-    /// The threshold it set last, in bytes.
+    /// The threshold that BEST set last, in bytes.
     pub fn aim(&self) -> Option<u64> {
         (self.aim != UNSET_SSTHRESH).then_some(self.aim)
     }
 
-    /// Still estimating.
+    /// Whether it is still estimating.
     pub fn armed(&self) -> bool {
         !self.ended
     }
@@ -209,13 +211,13 @@ impl Best {
         (self.clock_prev.get(), self.median_prev.get(), self.chunk_prev.get())
     }
 
-    /// The length of a receiver's tick in milliseconds, once ten round trips have shown it to be
-    /// one that stacks use.
+    /// The length of the receiver's tick in milliseconds, once ten round trips have confirmed that
+    /// it is a length that stacks use.
     pub fn checked_tick_ms(&self) -> Option<u64> {
         self.clock.checked_tick_ms()
     }
 
-    /// Empty and armed; only the options and the counts stay.
+    /// Resets and rearms; only the options and the counts stay.
     fn rearm(&mut self) {
         *self = Best {
             min_samples: self.min_samples,
@@ -228,7 +230,7 @@ impl Best {
         };
     }
 
-    /// Nothing measured so far says anything about what follows.
+    /// Discards all measurements.
     fn forget(&mut self) {
         self.pairs = RateHistogram::EMPTY;
         self.arrivals.forget();
@@ -236,7 +238,7 @@ impl Best {
         self.forget_rounds();
     }
 
-    /// The rounds before this one were another path's.
+    /// Discards the previous rounds, which belong to another path.
     fn forget_rounds(&mut self) {
         self.median_prev = KeptRate::ZERO;
         self.clock_prev = KeptRate::ZERO;
@@ -303,7 +305,7 @@ impl Best {
         self.counts.skipped_acks = self.counts.skipped_acks.saturating_add(1);
     }
 
-    /// A round is over: one outcome, and perhaps a threshold.
+    /// Ends a round: counts one outcome and may set a threshold.
     fn roll(&mut self, rtt_min: Nanos, w: Window, cx: &Context) -> Verdict {
         self.clock.close();
         if self.path_changed() {
@@ -358,12 +360,12 @@ impl Best {
         }
     }
 
-    /// The rate that the estimators agree on, or why they do not.
+    /// The rate that the estimators agree on, or the reason why they do not.
     fn estimate(&self, median: Result<FineRate, Outcome>) -> Result<(FineRate, Why), Outcome> {
         let (clock, chunk) = (self.clock.best, self.arrivals.chunk);
         let (clock_prev, median_prev, chunk_prev) = self.last_round();
-        // BEST agree-2: the receiver's clock is believed if two rounds agree and chunks do not say
-        // more.
+        // BEST agree-2: the receiver's clock is trusted if two rounds agree and chunks do not give
+        // a higher rate.
         let both = clock > FineRate::ZERO && clock_prev > FineRate::ZERO;
         if both && clock.within_quarter(clock_prev) && clock >= chunk.scaled(4, 5) {
             return Ok((clock, Why::ReceiverClock));
@@ -373,17 +375,17 @@ impl Best {
         if median_prev == FineRate::ZERO || !median.within_quarter(median_prev) {
             return Err(Outcome::Unstable);
         }
-        // BEST agree-4: spacing may promise twice what chunks deliver, not more.
+        // BEST agree-4: the spacing rate may be at most twice the chunk rate.
         if median > chunk.scaled(2, 1) {
             return Err(Outcome::Disagree);
         }
-        // BEST agree-5: chunks that still grow are limited by the window; believe the spacing. Once
-        // they do not, they are the rate, give or take.
+        // BEST agree-5: chunk rates that still grow are limited by the window, so the spacing is
+        // used. Once they stop growing, the chunk rate is close to the path's rate.
         let growing = chunk_prev == FineRate::ZERO || chunk >= chunk_prev.scaled(5, 4);
         Ok((if growing { median } else { median.min(chunk.scaled(5, 4)) }, Why::Pair))
     }
 
-    /// The threshold that a rate gives, or why none.
+    /// The threshold for a rate, or the reason why there is none.
     fn judge(
         &self,
         rate: FineRate,
@@ -392,16 +394,16 @@ impl Best {
         cx: &Context,
     ) -> Result<u64, Outcome> {
         let floor = cx.iw.saturating_mul(2).max(cx.mss.saturating_mul(FLOOR_SEGMENTS));
-        // BEST judge-5: capped by twice a known queue, and by what somebody else has set (D3).
+        // BEST judge-5: capped by twice a known queue, and by a threshold set from outside (D3).
         let candidate = rate.bytes_in(rtt_min).min(self.cap).max(floor).min(self.ceiling);
         if self.round_min.get().is_none_or(|rtt| rtt > rtt_min + Nanos(rtt_min.0 / 8).max(GUARD)) {
             return Err(Outcome::Inflated);
         }
-        // BEST judge-3: never below the window; leaving now is the fallback's decision.
+        // BEST judge-3: never below the window; the fallback decides whether to leave now.
         if candidate < w.cwnd {
             return Err(Outcome::Late);
         }
-        // BEST judge-4: a rate that is the pacer's own says nothing about the path.
+        // BEST judge-4: a rate that equals the pacing rate says nothing about the path.
         if cx.paced && cx.pacing_rate.is_some_and(|pacing| rate.near_tenth(pacing.into())) {
             return Err(Outcome::Pacer);
         }
@@ -425,8 +427,8 @@ impl Best {
         *counter = counter.saturating_add(1);
     }
 
-    /// Low orbits hand over to another satellite: the RTT steps, or the rate settles on another
-    /// level.
+    /// Whether the path changed: in low orbits a handover to another satellite makes the RTT step
+    /// or moves the rate to another level.
     fn path_changed(&mut self) -> bool {
         if let (Some(rtt), Some(before)) = (self.round_min.get(), self.round_min_prev.get())
             && rtt.0.abs_diff(before.0) > RTT_STEP.0
@@ -435,8 +437,8 @@ impl Best {
         }
         let (chunk, level) = (self.arrivals.chunk, self.level.get());
         if level == FineRate::ZERO {
-            // While chunks grow from round to round the window is the limit, and there is no level
-            // yet.
+            // While chunk rates grow from round to round, the window is the limit and there is no
+            // level yet.
             if chunk < self.chunk_prev.get().scaled(5, 4) {
                 self.level = KeptRate::new(chunk);
             }
@@ -454,7 +456,7 @@ impl Default for Best {
     }
 }
 
-/// What a false alarm gives back: whether BEST had ended, and what its fallback has to know.
+/// State that a false alarm restores: whether BEST had ended, and the fallback's saved state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Saved {
     ended: bool,
@@ -491,8 +493,7 @@ impl Startup for Best {
     }
 
     fn sample(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
-        // BEST fallback-1: the startup beside it is always asked first, and decides wherever BEST
-        // is silent.
+        // BEST fallback-1: the fallback always runs first, and decides whenever BEST does not.
         let verdict = beside!(&mut self.fallback, f => f.sample(ack, w, cx));
         if verdict != Verdict::Stay {
             self.ended = true;
@@ -530,7 +531,7 @@ impl Startup for Best {
         beside!(&mut self.fallback, f => f.on_congestion(signal, beta, ack, w, cx))
     }
 
-    // BEST rearm-1: a timeout or idling starts it afresh; a loss ends it.
+    // BEST rearm-1: a timeout or idling restarts it; a loss ends it.
     fn on_timeout(&mut self, timeout: Timeout, now: Time, nxt: Seq) {
         self.rearm();
         beside!(&mut self.fallback, f => f.on_timeout(timeout, now, nxt));
@@ -557,7 +558,7 @@ impl Startup for Best {
             (Fallback::HyStartPlusPlus(hystart), SavedFallback::HyStartPlusPlus(saved)) => {
                 hystart.restore(saved);
             }
-            // It is chosen once, with the options.
+            // The fallback is chosen once, with the options.
             _ => {}
         }
     }

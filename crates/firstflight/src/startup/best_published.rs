@@ -1,19 +1,21 @@
 //! BEST as published: the median of one round's ACK-spacing rates, times the RTT, becomes the
 //! slow-start threshold.
 //!
-//! From a window of 16 segments on, every ACK gives one rate: bytes acknowledged since the last
-//! sampled ACK over the time since. At the end of rounds 4 to 7 the median of the round, in whole
-//! Mbit/s, times one RTT sample is taken as the BDP, once per connection. The file repeats the
-//! published kernel code bit for bit, wrapping 16- and 32-bit arithmetic and all, so that its
-//! published results can be reproduced, growth by all that an ACK newly delivers included; [`Best`](super::Best) is the design for use.
+//! Starting at a window of 16 segments, every ACK gives one rate: bytes acknowledged since the last
+//! sampled ACK divided by the time since then. At the end of rounds 4 to 7 the median of the round,
+//! in whole Mbit/s, times one RTT sample is taken as the BDP, once per connection. This file
+//! reproduces the published kernel code bit for bit, including wrapping 16- and 32-bit arithmetic
+//! and growth by all bytes that an ACK newly delivers, so that the published results can be
+//! reproduced; [`Best`](super::Best) is the design for use.
 //!
-//! Follows: the BEST slides (NetDev 0x16, October 2022) as their code has them, tcp_cubic_bw.c of
-//! 26 October 2022. State: 348 bytes, 306 of them samples. Tests: `tests/it/best_published.rs`.
+//! Follows: the BEST slides (NetDev 0x16, October 2022) as implemented in their code,
+//! tcp_cubic_bw.c of 26 October 2022. State: 348 bytes, 306 of them samples. Tests:
+//! `tests/it/best_published.rs`.
 //!
 //! Departures:
 //! * D1: all flows, not only those from local port 5201.
-//! * D2: the median of an empty round is 0; the original reads the two bytes before its array
-//!   there, and does not use them.
+//! * D2: the median of an empty round is 0; the original reads the two bytes before its array and
+//!   does not use them.
 //! * D3: bytes and packet numbers come from the transport's record: cumulative bytes are those
 //!   delivered less those SACKed out of order.
 
@@ -28,18 +30,18 @@ use crate::options::params;
 use crate::units::{Seq, Time};
 use samples::Samples;
 
-/// BESTPUB round-3: the last round after which it may decide.
+/// BESTPUB round-3: the last round after which a decision is possible.
 const LAST_ROUND: u8 = 7;
 
 params! {
     /// The module parameters of the published code.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params {
-        /// It decides only after more rounds than this (3).
+        /// A decision needs more rounds than this (3).
         pub min_round: u8 = 3, "round" [0..=6] "decide after this many rounds";
-        /// Which percentile of the round, 0 to 100 (50: the lower median).
+        /// Percentile of the round's rates, 0 to 100 (50: the lower median).
         pub percentile: u8 = 50, "percentile" [1..=100] "of the estimates of a round";
-        /// Set the threshold, rather than only measure.
+        /// Whether to set the threshold or only measure.
         pub set_ssthresh: bool = true, "set" [] "set the threshold, or only estimate";
         /// Sampling starts at this window, in segments (16).
         pub low_window: u8 = 16, "low" [0..=255 "segments"] "no estimate below this window";
@@ -51,7 +53,7 @@ impl Params {
     pub const PUBLISHED: Params = Params::DEFAULT;
 }
 
-/// What the end of a round concluded.
+/// Result of the end of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The threshold was set, in packets.
@@ -61,13 +63,13 @@ pub enum Outcome {
     },
     /// A decision was due, but the median was 0 (below 1 Mbit/s, or no samples).
     ZeroMedian,
-    /// Not one of the rounds in which it decides, or told not to.
+    /// This round allows no decision, or [`Params::set_ssthresh`] is off.
     NotDue,
-    /// It had decided before.
+    /// A decision was made before.
     Sticky,
 }
 
-/// How often each outcome occurred (saturating at 255).
+/// Counts of each outcome (saturating at 255).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// [`Outcome::Decided`].
@@ -86,8 +88,7 @@ pub struct BestPublished {
     samples: Samples,
     rtt_round: u8,
     found: bool,
-    /// When the round began that was judged last; `None` before the first. Zero is a time like any
-    /// other.
+    /// Start time of the last judged round; `None` before the first. Zero is a valid time.
     seen_round_start: Option<u32>,
     round_start: u32,
     last_ack: u32,
@@ -131,13 +132,13 @@ impl BestPublished {
         }
     }
 
-    /// The rates of the round so far that can still become its percentile, in Mbit/s, ascending.
-    /// All of them, up to the 150th.
+    /// The rates of the round so far that can still become its percentile, in Mbit/s, ascending:
+    /// all rates, up to the 150th.
     pub fn rates(&self) -> &[u16] {
         self.samples.kept()
     }
 
-    /// How many rates the round has so far, at most [`CAPACITY`].
+    /// Number of rates in the round so far, at most [`CAPACITY`].
     pub fn samples(&self) -> u16 {
         self.samples.offered()
     }
@@ -169,8 +170,8 @@ impl BestPublished {
         };
     }
 
-    /// BESTPUB round-2: the first sampled ACK after a round ended looks at the round. The RTT is
-    /// what was measured since: that one ACK's sample.
+    /// BESTPUB round-2: the first sampled ACK after the end of a round evaluates the round. The RTT
+    /// is the one measured since: that ACK's sample.
     fn end_round(&mut self, mss: u64) -> Outcome {
         let due = self.params.set_ssthresh
             && self.rtt_round > self.params.min_round
@@ -251,8 +252,8 @@ impl Startup for BestPublished {
             verdict = if ssthresh > w.cwnd {
                 Verdict::Aim { ssthresh }
             } else {
-                // BESTPUB threshold-2: the estimate was passed already; slow start is over and the
-                // window stays where it is. There is no floor.
+                // BESTPUB threshold-2: the window has already passed the estimate; slow start is
+                // over and the window does not change. There is no floor.
                 let handover = Handover::LossFree;
                 Verdict::Leave(Leave {
                     reason: ExitReason::Estimate,
@@ -276,8 +277,8 @@ impl Startup for BestPublished {
     }
 
     fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
-        // BESTPUB round-1: strictly after the mark, as serial numbers compare; not while the window
-        // is unused. The ACK that crosses still counted above.
+        // BESTPUB round-1: strictly after the mark, by serial number comparison; not while the
+        // window is underused. The ACK that passes the mark still counted above.
         if cx.limited && (ack.una.0 as u32).wrapping_sub(self.end_seq) as i32 > 0 {
             self.round_start = now_us(ack.now);
             self.last_ack = self.round_start;
@@ -291,7 +292,7 @@ impl Startup for BestPublished {
         if self.found { ExitReason::Estimate } else { ExitReason::Threshold }
     }
 
-    /// BESTPUB reset-1: back to the start, the decision included. Fast recovery and idle restart
+    /// BESTPUB reset-1: resets everything, the decision included. Fast recovery and idle restart
     /// change nothing.
     fn on_timeout(&mut self, _timeout: Timeout, now: Time, nxt: Seq) {
         self.reset(now, nxt);

@@ -1,20 +1,20 @@
 //! Careful Resume: a connection that knows the window and the RTT of an earlier one on the same
-//! path jumps to half of that window, paced over a round trip, and retreats if it was too much.
+//! path jumps to half of that window, paced over a round trip, and retreats if the jump overshoots.
 //!
 //! Follows: RFC 9959 (May 2026; read as draft-ietf-tsvwg-careful-resume-24), phases Reconnaissance,
-//! Unvalidated, Validating, Safe Retreat, Normal. What is saved, for how long and for whom is the
-//! server's business: here it is the options `saved` and `rtt`. State: 256 bytes, 152 of them
-//! HyStart++'s. Vectors: `tests/it/careful.rs`. Beside it [`super::jump_start`], a fixed jump after
-//! an older draft.
+//! Unvalidated, Validating, Safe Retreat, Normal. The server decides what is saved, for how long
+//! and for which client; here the saved values are the options `saved` and `rtt`. State: 256 bytes,
+//! 152 of them HyStart++'s. Vectors: `tests/it/careful.rs`. See also [`super::jump_start`], a fixed
+//! jump after an older draft.
 //!
 //! Departures:
-//! * D1 (CR9959 pipe-1): which acknowledged bytes belong to the jump is told by amounts and not by
-//!   numbers: what was in flight at the jump is acknowledged or lost first. The sum is the same;
-//!   SACKed bytes count as they arrive.
+//! * D1 (CR9959 pipe-1): acknowledged bytes are attributed to the jump by amounts, not by sequence
+//!   numbers: the bytes in flight at the jump are assumed to be acknowledged or lost first. The sum
+//!   is the same; SACKed bytes count as they arrive.
 //! * D2 (CR9959 check-1): a full window and a round trip without an ACK are noticed with the next
 //!   ACK, by the smoothed RTT.
-//! * D3 (CR9959 curve-1): after a retreat slow start goes on to the threshold, and CUBIC's curve begins
-//!   there, as after a timeout.
+//! * D3 (CR9959 curve-1): after a retreat slow start continues to the threshold, and CUBIC's curve
+//!   starts there, as after a timeout.
 
 use super::hystart_plus_plus::{self, HyStartPlusPlus, SavedStage};
 use super::slow_start::double;
@@ -29,13 +29,13 @@ params! {
     /// The saved set and the constants of Careful Resume.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params {
-        /// `saved_cwnd` in packets; nothing saved, no jump.
+        /// `saved_cwnd` in packets; `None`: no jump.
         pub saved: Option<u32> = None, "saved" [off or 1..=1_000_000 "packets"] "window of the earlier connection";
-        /// `saved_rtt` in ms; without it every path is taken for the same.
+        /// `saved_rtt` in ms; without it every path is treated as the same path.
         pub rtt_ms: Option<u32> = None, "rtt" [off or 1..=60_000 "ms"] "smallest RTT of the earlier connection";
         /// `max_jump` in packets.
         pub max: Option<u32> = None, "max" [off or 1..=1_000_000 "packets"] "largest jump";
-        /// `Beta`: the threshold after a retreat over what was delivered.
+        /// `Beta`: the threshold after a retreat, as a share of the delivered bytes.
         pub beta: Ratio = Ratio::new(1, 2),
             "beta" ["0.5 to 1" if |beta: Ratio| 2 * beta.num() >= beta.den() && beta.num() <= beta.den()]
             "ssthresh after a retreat, as a share of the delivered bytes";
@@ -54,13 +54,15 @@ pub(super) fn is_same_path(saved: Nanos, min: Nanos) -> bool {
 enum State {
     /// Slow start from the initial window, learning whether this is the same path.
     Recon,
-    /// The jump is being sent; nothing of it was acknowledged.
+    /// The jump is being sent; none of it is acknowledged.
     Unvalidated { since: Time },
-    /// Its first packet arrived; done when everything before `end` is acknowledged.
+    /// The first packet of the jump arrived; validation ends when everything before `end` is
+    /// acknowledged.
     Validating { end: Seq },
-    /// The path is another one, without a loss: nothing grows until the jump is acknowledged.
+    /// The path has changed, without a loss: the window does not grow until the jump is
+    /// acknowledged.
     Quiet { end: Seq },
-    /// For good.
+    /// Careful Resume is over for the rest of the connection.
     Normal,
 }
 
@@ -69,17 +71,17 @@ enum State {
 pub struct Careful {
     params: Params,
     state: State,
-    /// Nothing grows on this ACK: it has set the window.
+    /// The window does not grow on this ACK, because the ACK has set it.
     checked: bool,
-    /// The jump was too much, or for another path.
+    /// The jump overshot, or the path is another one.
     refuted: bool,
-    /// All of the first round trip ends here.
+    /// End of the first round trip.
     first_end: Option<Seq>,
     una: Seq,
     min_rtt: Nanos,
     /// PipeSize.
     pipe: u64,
-    /// Of what was in flight at the jump, not yet acknowledged or lost.
+    /// Bytes in flight at the jump that are not yet acknowledged or lost.
     before: u64,
     hystart: Option<HyStartPlusPlus>,
 }
@@ -108,7 +110,7 @@ impl Careful {
         self.pipe
     }
 
-    /// CR9959 jump-half: half of what was saved at most.
+    /// CR9959 jump-half: at most half of the saved window.
     fn jump(&self, cx: &Context) -> u64 {
         let saved = u64::from(self.params.saved.unwrap_or(0)).saturating_mul(cx.mss) / 2;
         let max = self.params.max.map_or(u64::MAX, |max| u64::from(max).saturating_mul(cx.mss));
@@ -124,11 +126,11 @@ impl Careful {
         self.saved_rtt().is_none_or(|saved| is_same_path(saved, self.min_rtt))
     }
 
-    /// Acknowledged and lost bytes, those of the jump separated from what went before (D1).
+    /// Counts acknowledged and lost bytes, separating those of the jump from earlier ones (D1).
     fn count(&mut self, ack: &Ack) {
         let old = ack.acked.min(self.before);
         self.before = (self.before - old).saturating_sub(ack.lost);
-        // CR9959 pipe-1: what arrived, a marked packet included.
+        // CR9959 pipe-1: all bytes that arrived, marked packets included.
         self.pipe = self.pipe.saturating_add(ack.acked - old).min(MAX_BYTES);
     }
 
@@ -136,7 +138,7 @@ impl Careful {
         ack.acked > 0 && self.before == 0
     }
 
-    /// CR9959 check-1: what is in flight has to be more than what is proven already.
+    /// CR9959 check-1: the flight must exceed the amount already proven.
     fn check(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
         let flight = ack.inflight_before;
         self.checked = true;
@@ -152,7 +154,7 @@ impl Careful {
         let proven = self.pipe;
         let had = self.before;
         self.count(ack);
-        // CR9959 path-changed: an RTT of half the saved one or less is another path.
+        // CR9959 path-changed: an RTT of at most half the saved one means another path.
         let other = ack.rtt.zip(self.saved_rtt()).is_some_and(|(rtt, saved)| 2 * rtt.0 <= saved.0);
         if other && ack.lost == 0 && !ack.ce {
             (self.state, self.refuted) = (State::Quiet { end: ack.nxt }, true);
@@ -189,7 +191,7 @@ impl Startup for Careful {
         let jump = self.jump(cx).min(w.ssthresh);
         // CR9959 recon-data: all of the first round trip has arrived.
         let acknowledged = self.first_end.is_some_and(|end| self.una >= end);
-        // CR9959 recon-defer: it may wait until the data exceed the window.
+        // CR9959 recon-defer: the jump may wait until the data exceed the window.
         let backlog = ready.backlog > w.cwnd.saturating_sub(ready.inflight);
         let paced = cx.paced && ready.srtt.is_some();
         if !(acknowledged && backlog && paced && w.in_slow_start()) {
@@ -215,12 +217,13 @@ impl Startup for Careful {
         self.checked = false;
         match self.state {
             State::Recon => {
-                // The first that measures: a handshake's last ACK is not one of data.
+                // The first ACK with an RTT sample: the last ACK of the handshake does not
+                // acknowledge data.
                 if let Some(rtt) = ack.rtt {
                     self.min_rtt = self.min_rtt.min(rtt);
                     self.first_end.get_or_insert(ack.nxt);
                 }
-                // CR9959 recon-congestion: any loss or mark, and no jump any more.
+                // CR9959 recon-congestion: any loss or mark rules out the jump.
                 let css =
                     self.hystart.as_ref().is_some_and(|hystart| hystart.phase() != Phase::Startup);
                 if ack.lost > 0 || ack.ce || css {
@@ -334,7 +337,7 @@ impl Startup for Careful {
 
     fn resumption(&self) -> Resumption {
         match self.state {
-            // CR9959 retreat-forget: what turned out to be too much is used by nobody else.
+            // CR9959 retreat-forget: saved values that overshot must not be used again.
             _ if self.refuted => Resumption::Refuted,
             State::Normal => Resumption::Unused,
             _ if self.params.saved.is_none() => Resumption::Unused,

@@ -1,8 +1,8 @@
-//! Startups that stand for others.
+//! Startups that forward to others.
 
-/// All hooks of a [`Startup`](crate::startup::Startup) that stands for another, but for its type
-/// `Saved`, `save` and `restore`: each goes to the startup behind it, so that one more hook is
-/// written here and nowhere else. `each!(self, startup => hook)` runs `hook` on that startup.
+/// Implements all hooks of a [`Startup`](crate::startup::Startup) that wraps another one, except
+/// the type `Saved`, `save` and `restore`. Each hook forwards to the inner startup, so a new hook
+/// is added only here. `each!(self, startup => hook)` runs `hook` on the inner startup.
 ///
 /// ```
 /// use firstflight::startup::{SlowStart, Startup};
@@ -96,7 +96,7 @@ macro_rules! forward_startup {
         ) -> $crate::startup::Grown {
             $each!(self, startup => startup.grow(ack, acked, w, cx))
         }
-        // Left alone, the compiler makes a call of it where a startup has more to do here than to say no.
+        // Without the attribute the compiler emits a call if any startup implements this hook.
         #[inline(always)]
         fn beside_avoidance(
             &mut self,

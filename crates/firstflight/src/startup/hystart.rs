@@ -3,29 +3,30 @@
 //! Two detectors watch the ACKs of each round: a train of closely spaced ACKs as long as the path
 //! (the flight already fills it), and a round whose smallest RTT lies above the path's (a queue
 //! builds). When either fires, the threshold becomes the window and avoidance begins on the same
-//! ACK. There is no phase in between and no way back.
+//! ACK. There is no intermediate phase, and the exit is final.
 //!
 //! Follows: Linux `tcp_cubic.c` as of 6.13 (profile `Linux`), gVisor's CUBIC with HyStart of April
-//! 2024 with arrival times as its 2026 version takes them (profile `Gvisor`), ns-3's `TcpCubic`
+//! 2024, with arrival times taken as in its 2026 version (profile `Gvisor`), ns-3's `TcpCubic`
 //! (profile `Ns3`). There is no RFC. Vectors: `tests/it/hystart.rs`. State: 144 bytes, of which 48
 //! are statistics.
 //!
-//! Departures, from Linux unless said otherwise:
-//! - D1 nanoseconds where Linux counts microseconds: with times that are multiples of 1 us the exit
-//!   falls on the same ACK.
-//! - D2 an ACK on which both detectors fire is counted once, as [`ExitReason::Train`]: an exit has
-//!   one reason.
-//! - D3 persistent congestion (QUIC) starts afresh like a retransmission timeout: both restart from
-//!   the smallest window.
-//! - D4 the largest burst is 64 KiB or what the stack sends at once; Linux takes the device's
-//!   largest GSO packet less its headers, 0.5 % below that. It counts above 2 Gbit/s, where the
-//!   allowance is below its cap. A socket's own maximum of the rate is not known here, and of ACKs
-//!   outside slow start the smoothed RTT is not: after a false alarm the first ACK goes by the last
-//!   one before it.
-//! - D6 slow start counts all that an ACK newly delivers, paced or not, and gives what lies beyond the
-//!   threshold to congestion avoidance: so do Linux (`tcp_slow_start`), gVisor and ns-3's CUBIC. No
-//!   departure but from RFC 5681, which `hystart@(count=1)` follows.
-//! - D5 ns-3 also asks at `cwnd == ssthresh`: there its answer changes nothing, so we do not.
+//! Departures, from Linux unless stated otherwise:
+//! - D1 nanoseconds where Linux uses microseconds: if times are multiples of 1 us, the exit falls
+//!   on the same ACK.
+//! - D2 an ACK on which both detectors fire counts once, as [`ExitReason::Train`], because an exit
+//!   has one reason.
+//! - D3 persistent congestion (QUIC) resets HyStart like a retransmission timeout: both restart
+//!   from the smallest window.
+//! - D4 the largest burst is 64 KiB or the amount that the stack sends at once; Linux uses the
+//!   device's largest GSO packet minus its headers, 0.5 % less. The burst matters above 2 Gbit/s,
+//!   where the allowance is below its cap. A socket's maximum pacing rate is not known here, nor is
+//!   the smoothed RTT of ACKs outside slow start: after a false alarm the first ACK uses the last
+//!   known value.
+//! - D6 slow start counts all bytes that an ACK newly delivers, paced or not, and passes bytes
+//!   beyond the threshold to congestion avoidance, like Linux (`tcp_slow_start`), gVisor and ns-3's
+//!   CUBIC. This departs only from RFC 5681, which `hystart@(count=1)` follows.
+//! - D5 ns-3 also runs the detectors at `cwnd == ssthresh`, where the result changes nothing; this
+//!   code does not.
 
 use super::{ExitReason, Grown, Handover, Leave, Startup, Verdict, slow_start};
 use crate::event::{Ack, Context, Timeout, Window};
@@ -36,47 +37,47 @@ use crate::units::{MAX_BYTES, Nanos, Rate, Ratio, Seq, Time, UNSET_SSTHRESH, mul
 /// LINUX hystart-gap: ACKs at most this far apart belong to one train. GVISOR hystart-gap: strictly
 /// less.
 const TRAIN_GAP: Nanos = Nanos::from_millis(2);
-/// RTT samples that a round needs before its minimum means anything (LINUX hystart-ninth, RFC9406
-/// 4.3-3).
+/// RTT samples that a round needs before its minimum is used (LINUX hystart-ninth, RFC9406 4.3-3).
 const N_SAMPLES: u8 = 8;
-/// LINUX hystart-rise: bounds of the rise of the RTT that counts as a queue; RFC9406 4.3-1 took
-/// them over as MIN_RTT_THRESH and MAX_RTT_THRESH.
+/// LINUX hystart-rise: bounds of the RTT rise that counts as a queue; RFC9406 4.3-1 adopted them as
+/// MIN_RTT_THRESH and MAX_RTT_THRESH.
 const RISE: (Nanos, Nanos) = (Nanos::from_millis(4), Nanos::from_millis(16));
 /// The rise is an eighth of the baseline between those bounds; MIN_RTT_DIVISOR (RFC9406 4.3-2).
 const RISE_DIVISOR: u64 = 8;
-/// NS3 hystart-rise: its bounds; its rise is the whole baseline.
+/// NS3 hystart-rise: the bounds in ns-3; the rise there is the whole baseline.
 const RISE_NS3: (Nanos, Nanos) = (Nanos::from_millis(4), Nanos::from_millis(1000));
-/// LINUX hystart-ack-delay: the most that batching of ACKs may add to the train limit.
+/// LINUX hystart-ack-delay: maximum allowance for ACK batching in the train limit.
 const MAX_ACK_DELAY: Nanos = Nanos::from_millis(1);
 /// Bursts that the allowance for batching covers: one on the wire and one queued at the sender,
 /// twice, because pacing in slow start runs at about twice `cwnd / srtt`.
 const ACK_DELAY_BURSTS: u64 = 4;
-/// LINUX hystart-rate: what it keeps as its rate, in per cent of a window per RTT
+/// LINUX hystart-rate: the pacing rate that Linux stores, in percent of a window per RTT
 /// (`tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`).
 const SLOW_START_PERCENT: u64 = 200;
 const AVOIDANCE_PERCENT: u64 = 120;
-/// LINUX hystart-zero: its smallest sample; zero means "none yet" there.
+/// LINUX hystart-zero: the smallest sample in Linux, where zero means "none yet".
 const SMALLEST_RTT: Nanos = Nanos::from_micros(1);
 
 named! {
-    /// Whose constants and comparisons apply.
+    /// The implementation whose constants and comparisons apply.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub enum Profile {
         /// Baseline: smallest RTT of the connection. Delay: `>` from the ninth sample. Train: longer than the baseline plus
         /// [`ack_delay`], halved when unpaced.
         #[default]
         Linux = "linux",
-        /// Baseline: smallest RTT of the round before. Delay: `>=` from the eighth sample. Train: longer than half the baseline.
-        /// Runs only until something sets the threshold.
+        /// Baseline: smallest RTT of the previous round. Delay: `>=` from the eighth sample. Train:
+        /// longer than half the baseline. Runs only until something sets the threshold.
         Gvisor = "gvisor",
-        /// Baseline: smallest RTT of the connection. Delay: the RTT must double, judged from the ninth sample on the first eight.
-        /// Train: longer than the baseline.
+        /// Baseline: smallest RTT of the connection. Delay: the minimum of the first eight samples
+        /// must be twice the baseline, judged starting at the ninth sample. Train: longer than the
+        /// baseline.
         Ns3 = "ns3",
     }
 }
 
 named! {
-    /// Where a round is allowed to end. The order decides how late the first rounds are noticed.
+    /// Where a round may end, which decides how late the first rounds are detected.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub enum RollAt {
         /// On every sample (Linux since January 2025).
@@ -84,8 +85,8 @@ named! {
         Sample = "sample",
         /// Only once the window has reached [`Params::low_window`] (Linux 5.16 to 2024).
         BehindGate = "gate",
-        /// In the growth hook, only while the window is the limit (Linux before 5.16): a sender that is not limited never ends a
-        /// round and sees endless trains.
+        /// In the growth hook, only while the window is the limit (Linux before 5.16): a sender not
+        /// limited by its window never ends a round and sees endless trains.
         Growth = "growth",
     }
 }
@@ -94,18 +95,19 @@ params! {
     /// The options of HyStart.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params {
-        /// Whose rules.
+        /// The implementation to follow.
         pub profile: Profile = Profile::Linux;
-        /// The train detector is on.
+        /// Whether the train detector is on.
         pub train: bool = true, "train" [] "exit on an ACK train as long as the path";
-        /// The delay detector is on.
+        /// Whether the delay detector is on.
         pub delay: bool = true, "delay" [] "exit when the round's smallest RTT rises";
-        /// Segments below which nothing is detected; 0 for none.
+        /// Nothing is detected below this many segments; 0 for no limit.
         pub low_window: u64 = 16, "low" [0..=10_000 "segments"] "no detection below this window";
         /// Where rounds end.
         pub roll_at: RollAt = RollAt::Sample, "roll" [] "when a round may end";
-        /// OURS exit-scale: the part of the window to keep at an exit, at most 1. picoquic keeps half: the delay of now was caused by the
-        /// window one RTT ago, which was half as large.
+        /// OURS exit-scale: the share of the window to keep at an exit, at most 1. picoquic keeps
+        /// half, because the current delay was caused by the window one RTT ago, which was half as
+        /// large.
         pub exit_scale: Ratio = Ratio::new(1, 1),
             "scale" ["a factor up to 1" if |scale: Ratio| scale.num() <= scale.den() && scale.num() * 20 >= scale.den()] "window kept at the exit";
     }
@@ -113,9 +115,9 @@ params! {
 }
 
 impl Params {
-    /// Linux as shipped.
+    /// Linux with its defaults.
     pub const LINUX: Params = Params::DEFAULT;
-    /// gVisor: no smallest window.
+    /// gVisor: no minimum window.
     pub const GVISOR: Params = Params { profile: Profile::Gvisor, low_window: 0, ..Params::LINUX };
     /// ns-3 with its default attributes.
     pub const NS3: Params = Params { profile: Profile::Ns3, ..Params::LINUX };
@@ -129,17 +131,17 @@ impl Params {
     }
 }
 
-/// What the samples came to; every kind is counted, so that "it never fired" can be told from "it
-/// never looked".
+/// Results of the samples; every kind is counted, so that "never fired" can be distinguished from
+/// "never ran".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Rounds begun.
     pub rounds: u32,
-    /// Samples thrown away in the first second of a CUBIC epoch.
+    /// Samples discarded in the first second of a CUBIC epoch.
     pub discarded: u32,
     /// Samples skipped because the window was below [`Params::low_window`].
     pub below_low_window: u32,
-    /// Samples looked at without a finding.
+    /// Samples evaluated without a detection.
     pub quiet: u32,
     /// Exits by train (Linux: TCPHystartTrainDetect).
     pub train_exits: u32,
@@ -153,7 +155,7 @@ pub struct Stats {
     pub exit_inflight: u64,
 }
 
-/// One round: from the ACK that ended the round before to the first ACK beyond what was sent by
+/// One round: from the ACK that ended the previous round to the first ACK beyond the data sent by
 /// then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Round {
@@ -180,14 +182,14 @@ pub struct HyStart {
     /// Smallest RTT of the connection (Linux: delay_min); [`Nanos::MAX`] for none.
     min_rtt: Nanos,
     round: Round,
-    /// Smallest RTT of the round before (gVisor); [`Nanos::MAX`] for none.
+    /// Smallest RTT of the previous round (gVisor); [`Nanos::MAX`] for none.
     last_min: Nanos,
-    /// What the latest ACK left outstanding in bytes, and the smoothed RTT with its sample (zero
-    /// for none).
+    /// Bytes outstanding after the latest ACK, and the smoothed RTT including its sample (zero for
+    /// none).
     outstanding: u64,
     srtt: Nanos,
-    /// Something was found: nothing more is looked for until a timeout (gVisor keeps the threshold
-    /// for this).
+    /// Whether a detector has fired: the detectors then stay off until a timeout (gVisor uses the
+    /// threshold for this).
     found: bool,
     stats: Stats,
 }
@@ -198,8 +200,8 @@ pub fn rise(base: Nanos) -> Nanos {
     Nanos(base.0 / RISE_DIVISOR).clamp(RISE.0, RISE.1)
 }
 
-/// What batching at both ends may add to the length of a train: the time of four bursts of `burst`
-/// bytes at `rate`, at most 1 ms; nothing at a rate of zero, which is none.
+/// Allowance for batching at both ends in the length of a train: the time of four bursts of `burst`
+/// bytes at `rate`, at most 1 ms; zero without a rate.
 #[inline]
 pub fn ack_delay(burst: u64, rate: Rate) -> Nanos {
     match rate.0 {
@@ -210,8 +212,8 @@ pub fn ack_delay(burst: u64, rate: Rate) -> Nanos {
 }
 
 /// The rate that Linux keeps in `sk_pacing_rate` at the end of every ACK, with a pacer or without:
-/// 200 % of the window, or of what is `outstanding` if that is more, per smoothed RTT while the
-/// window is below half of the threshold (in whole segments), else 120 %. Zero without an RTT.
+/// 200 % of the window, or of `outstanding` if that is more, per smoothed RTT while the window is
+/// below half of the threshold (in whole segments), otherwise 120 %. Zero without an RTT.
 #[inline]
 pub fn linux_rate(w: Window, outstanding: u64, srtt: Nanos, mss: u64) -> Rate {
     let below_half = w.cwnd.saturating_add(mss).saturating_mul(2) <= w.ssthresh;
@@ -239,23 +241,22 @@ impl HyStart {
         }
     }
 
-    /// Counters since the connection began; timeouts and false alarms leave them alone.
+    /// Counters since the connection began; timeouts and false alarms do not reset them.
     pub fn stats(&self) -> &Stats {
         &self.stats
     }
 
     fn armed(&self, w: Window) -> bool {
         match self.params.profile {
-            // GVISOR hystart-armed: no flag; a threshold that was ever set switches it off for the
-            // life of the connection.
+            // GVISOR hystart-armed: there is no flag; once a threshold is set, HyStart is off for
+            // the life of the connection.
             Profile::Gvisor => w.ssthresh == UNSET_SSTHRESH,
             Profile::Linux | Profile::Ns3 => !self.found,
         }
     }
 
     /// LINUX hystart-discard: samples in the first second of a CUBIC epoch still show the queue
-    /// that the loss left behind (Reno has no epochs). NS3 hystart-discard: there in its first
-    /// 10 ms.
+    /// that caused the loss (Reno has no epochs). NS3 hystart-discard: only in the first 10 ms.
     fn discards(&self, cx: &Context) -> bool {
         match self.params.profile {
             Profile::Linux => cx.young_epoch,
@@ -269,7 +270,7 @@ impl HyStart {
     }
 
     /// LINUX hystart-roll, GVISOR hystart-roll: ends the round if this ACK lies strictly beyond its
-    /// mark. The sample of this very ACK is then the first of the new round.
+    /// mark. The sample of this ACK is then the first of the new round.
     fn roll(&mut self, ack: &Ack) {
         if ack.una > self.round.end {
             self.last_min = self.round.min;
@@ -284,16 +285,16 @@ impl HyStart {
         let gap = now.since(self.round.last_ack);
         let (alive, limit) = match self.params.profile {
             Profile::Linux => {
-                // LINUX hystart-rate: as the ACK before left it, since the samples come before the
-                // rate is set. The window is still what it was then.
+                // LINUX hystart-rate: the rate as of the previous ACK, because samples are
+                // processed before the rate is set. The window has not changed since then.
                 let rate = linux_rate(w, self.outstanding, self.srtt, cx.mss);
                 let path = self.min_rtt + ack_delay(cx.max_burst, rate);
-                // LINUX hystart-limit: pacing spreads the window of slow start over about half an
-                // RTT by itself; unpaced, half an RTT of ACKs is full.
+                // LINUX hystart-limit: pacing alone spreads the window of slow start over about
+                // half an RTT; unpaced, half an RTT of ACKs means a full path.
                 (gap <= TRAIN_GAP, if cx.paced { path } else { Nanos(path.0 / 2) })
             }
-            // GVISOR hystart-train: half the smallest RTT of the round before; in the first round
-            // there is none.
+            // GVISOR hystart-train: half the smallest RTT of the previous round; none in the first
+            // round.
             Profile::Gvisor => {
                 (gap < TRAIN_GAP && self.last_min != Nanos::MAX, Nanos(self.last_min.0 / 2))
             }
@@ -308,23 +309,23 @@ impl HyStart {
         (length > limit).then_some(length)
     }
 
-    /// Takes the sample into the round and judges: the round's minimum if it rose too far. Runs
-    /// with the detector off too, because gVisor's train detector needs the minimum of the
-    /// round before.
+    /// Adds the sample to the round; returns the round's minimum if it rose too far. It also runs
+    /// with the detector off, because gVisor's train detector needs the minimum of the previous
+    /// round.
     fn delay(&mut self, rtt: Nanos) -> Option<Nanos> {
         let round = &mut self.round;
         let enough = round.samples >= N_SAMPLES;
-        // LINUX hystart-minimum: only the first eight samples used to lower it, and a falling RTT
-        // gave false exits. NS3 hystart-first-eight: there they still do.
+        // LINUX hystart-minimum: only the first eight samples used to lower it, so a falling RTT
+        // gave false exits. NS3 hystart-first-eight: ns-3 still does this.
         if self.params.profile != Profile::Ns3 || !enough {
             round.min = round.min.min(rtt);
         }
         round.samples = (round.samples + 1).min(N_SAMPLES);
         let rose = match self.params.profile {
-            // LINUX hystart-delay: strictly above the smallest RTT of the connection by the rise.
+            // LINUX hystart-delay: strictly above the smallest RTT of the connection plus the rise.
             Profile::Linux => enough && round.min > self.min_rtt + rise(self.min_rtt),
-            // GVISOR hystart-delay: it counts before it asks, so its eighth sample decides; and an
-            // equal RTT counts as a rise.
+            // GVISOR hystart-delay: it counts before it compares, so its eighth sample decides, and
+            // equality counts as a rise.
             Profile::Gvisor => {
                 round.samples >= N_SAMPLES
                     && self.last_min != Nanos::MAX
@@ -342,7 +343,7 @@ impl HyStart {
         if !self.armed(w) || self.discards(cx) {
             return Verdict::Stay;
         }
-        // LINUX hystart-gate: rounds end also below the low window, nothing else happens there.
+        // LINUX hystart-gate: rounds also end below the low window; nothing else happens there.
         if self.params.roll_at == RollAt::Sample {
             self.roll(ack);
         }
@@ -382,7 +383,7 @@ impl HyStart {
         };
         *exits = exits.saturating_add(1);
         *sum = sum.saturating_add(w.cwnd);
-        // LINUX hystart-exit: the threshold becomes the window, which stays.
+        // LINUX hystart-exit: the threshold becomes the window, which does not change.
         let kept = self.params.exit_scale.of(w.cwnd).max(cx.minimum_window()).min(w.cwnd);
         let cwnd = (kept != w.cwnd).then_some(kept);
         Verdict::Leave(Leave {
@@ -401,7 +402,7 @@ impl Default for HyStart {
     }
 }
 
-/// Whether nothing was found yet.
+/// Whether no detector has fired yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Looking(pub bool);
 
@@ -419,8 +420,8 @@ impl Startup for HyStart {
 
     #[inline]
     fn on_rtt(&mut self, _now: Time, rtt: Nanos, cx: &Context) {
-        // Asked with every sample of a connection's life: an epoch that is not young discards nothing, and
-        // what is counted is never less than the sample.
+        // Runs for every sample of a connection: only a young epoch discards samples, and the
+        // counted RTT is never less than the sample.
         if cx.young_epoch && self.discards(cx) {
             self.stats.discarded = self.stats.discarded.saturating_add(1);
         } else if rtt < self.min_rtt {
@@ -435,8 +436,9 @@ impl Startup for HyStart {
         verdict
     }
 
-    /// LINUX hystart-recovery: the kernel asks whenever the window is below the threshold, which PRR's
-    /// often is, and PRR goes on towards the threshold that is found (`cubictcp_acked`).
+    /// LINUX hystart-recovery: the kernel runs the detectors whenever the window is below the
+    /// threshold, as PRR's window often is, and PRR then continues towards the new threshold
+    /// (`cubictcp_acked`).
     fn sample_in_recovery(&mut self, ack: &Ack, w: Window, cx: &Context) -> Option<u64> {
         if self.params.profile != Profile::Linux {
             return None;
@@ -449,9 +451,9 @@ impl Startup for HyStart {
 
     #[inline]
     fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
-        // LINUX hystart-unlimited: growth needs a window that is used, rounds and samples do not;
-        // gating the end of a round was a bug of Linux before 5.16, kept as an option for
-        // the comparison with what was published on it.
+        // LINUX hystart-unlimited: growth requires a fully used window, rounds and samples do not.
+        // Gating the end of a round was a bug in Linux before 5.16, kept as an option for
+        // comparison with results published on it.
         if self.params.roll_at == RollAt::Growth && cx.limited && self.armed(*w) {
             self.roll(ack);
         }
@@ -459,8 +461,8 @@ impl Startup for HyStart {
     }
 
     fn on_timeout(&mut self, _timeout: Timeout, now: Time, nxt: Seq) {
-        // LINUX hystart-timeout: Linux and ns-3 wipe everything on entering the loss state, the
-        // smallest RTT included: the path may have changed.
+        // LINUX hystart-timeout: Linux and ns-3 reset everything on entering the loss state,
+        // including the smallest RTT, because the path may have changed.
         if self.params.profile != Profile::Gvisor {
             self.min_rtt = Nanos::MAX;
             self.last_min = Nanos::MAX;
@@ -469,8 +471,8 @@ impl Startup for HyStart {
         }
     }
 
-    // LINUX hystart-idle: on_idle does nothing; Linux keeps what it found over an idle period, and
-    // if it found nothing it goes on looking.
+    // LINUX hystart-idle: on_idle does nothing; Linux keeps its state over an idle period, and
+    // keeps looking if no detector has fired.
 
     fn save(&self) -> Looking {
         Looking(!self.found)

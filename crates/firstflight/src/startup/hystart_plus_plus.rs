@@ -1,9 +1,9 @@
-//! HyStart++: slow start with an exit on delay that can be taken back.
+//! HyStart++: slow start with an exit on delay that can be reversed.
 //!
-//! Each round's smallest RTT is compared with that of the round before. When it has risen by an
-//! eighth, RFC 9406 slows growth to a quarter (conservative slow start, CSS), goes back if the RTT
-//! falls again, and leaves for avoidance after five rounds. The earlier draft leaves at once, and
-//! then keeps the window from growing slower than a quarter of its entry value per round trip
+//! Each round's smallest RTT is compared with that of the previous round. When it has risen by an
+//! eighth, RFC 9406 slows growth to a quarter (conservative slow start, CSS), returns to slow start
+//! if the RTT falls again, and leaves for avoidance after five rounds. The earlier draft leaves at
+//! once, and then makes the window grow by at least a quarter of its entry value per round trip
 //! (limited slow start, LSS) until the first sign of congestion.
 //!
 //! Follows: RFC 9406 (May 2023), mode `Css`; draft-balasubramanian-tcpm-hystartplusplus-03 (April
@@ -11,14 +11,14 @@
 //! which 40 are options and 56 statistics.
 //!
 //! Departures from RFC 9406, each with the option that undoes it:
-//! - D1 the test for going back needs eight samples of its own, and so does the next entry: the
-//!   samples that led into CSS would otherwise lead out of it and in again on consecutive ACKs
+//! - D1 the test for returning needs eight samples of its own, and so does the next entry;
+//!   otherwise the samples that led into CSS would lead out of it and in again on consecutive ACKs
 //!   ([`Params::fresh_samples`]).
 //! - D2 CSS keeps the remainder of its division, so that the window does not depend on how ACKs are
 //!   batched.
 //! - D3 marks end startup like a loss on every transport; a timeout ends it too.
 //! - D5 `L` is 8 in TCP without a pacer, in all of its slow starts; with a pacer and in QUIC an ACK
-//!   counts all that it newly acknowledges ([`Params::l`]).
+//!   counts all bytes that it newly acknowledges ([`Params::l`]).
 //!
 //! Departure from the draft: D4 `K` is a fraction and remainders are kept ([`Params::int_k`]).
 
@@ -39,30 +39,30 @@ use crate::units::{Nanos, Ratio, Seq, Time};
 const N_RTT_SAMPLE: u32 = 8;
 /// RFC9406 4.2-1: segments that one ACK may count without a pacer.
 const L: u64 = 8;
-/// LSS divisor-1: it grows by a quarter of the threshold per round trip (LSS_DIVISOR 0.25).
+/// LSS divisor-1: LSS grows by a quarter of the threshold per round trip (LSS_DIVISOR 0.25).
 const LSS_DIVISOR: u64 = 4;
 /// NEQO 3506-limbo: the mark of a round that has not begun.
 const NOT_BEGUN: Seq = Seq(u64::MAX);
 
-/// Counters since the connection began. Entries into CSS, plus resumptions, are returns, plus
-/// exits, plus interruptions, plus one while in CSS.
+/// Counters since the connection began. Entries into CSS plus resumptions equal returns plus exits
+/// plus interruptions, plus one while in CSS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Rounds ended while looking.
+    /// Rounds that ended during the search.
     pub rounds: u32,
     /// Rounds that had no RTT sample.
     pub empty_rounds: u32,
     /// Times CSS was entered.
     pub css_entries: u32,
-    /// Times it was taken back.
+    /// Times CSS returned to slow start.
     pub css_returns: u32,
     /// Rounds counted in CSS.
     pub css_rounds: u32,
     /// Times CSS ran for all its rounds.
     pub css_exits: u32,
-    /// Times congestion, a threshold, a timeout or idle time ended it.
+    /// Times congestion, a threshold, a timeout or idle time ended CSS.
     pub css_interrupted: u32,
-    /// Times it was resumed because that congestion was a false alarm.
+    /// Times CSS was resumed because the congestion was a false alarm.
     pub css_resumed: u32,
     /// Times the RTT rose and startup ended at once, into LSS or without CSS.
     pub exits_on_rise: u32,
@@ -78,22 +78,22 @@ enum Stage {
     SlowStart,
     /// Conservative slow start.
     Css {
-        /// An RTT below this was a false alarm.
+        /// An RTT below this means a false alarm.
         base: Nanos,
         /// Rounds counted.
         rounds: u8,
-        /// Acknowledged bytes that the division left, below the divisor.
+        /// Remainder of the division of acknowledged bytes, below the divisor.
         rem: u64,
-        /// The window was the limit in this round.
+        /// Whether the window was the limit in this round.
         limited: bool,
     },
     /// Limited slow start.
     Lss {
         growth: PerRoundTrip,
-        /// The window fell below the threshold by idling and doubles back to it.
+        /// Whether the window fell below the threshold by idling and doubles back to it.
         below: bool,
     },
-    /// Nothing more to look for: classic slow start.
+    /// The search is over: classic slow start.
     Over,
 }
 
@@ -142,7 +142,7 @@ impl HyStartPlusPlus {
     }
 
     /// RFC9406 4.2-1: an ACK counts at most `L` segments; 4.3-9: all of it when paced. QUIC has a
-    /// pacer or bursts that are bounded otherwise (RFC 9002 section 7.7).
+    /// pacer or other bounds on bursts (RFC 9002 section 7.7).
     #[inline]
     fn cap(&self, acked: u64, cx: &Context) -> u64 {
         let most = self.params.l.or((cx.transport == Transport::Tcp).then_some(L));
@@ -174,8 +174,8 @@ impl HyStartPlusPlus {
         }
     }
 
-    /// The two tests, on the samples so far. Growth of this ACK was still that of the old stage, in
-    /// the order of the text.
+    /// Runs the two tests on the samples so far. This ACK has still grown the window by the rule of
+    /// the old stage, in the order of the text.
     fn judge(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
         let too_small = w.cwnd < self.params.low_cwnd.saturating_mul(cx.mss);
         let first_flight = self.params.skip_first_flight && self.rolls < 2;
@@ -184,14 +184,14 @@ impl HyStartPlusPlus {
         }
         match self.stage {
             Stage::SlowStart if self.last_min != Nanos::MAX && !too_small && !first_flight => {
-                // RFC9406 4.2-13: both minima are known and the present one is higher by the
+                // RFC9406 4.2-13: both minima are known and the current one is higher by the
                 // threshold or more.
                 let entry = self.last_min + rise(self.last_min);
                 if self.cur_min >= entry { self.rose(entry, ack, w) } else { Verdict::Stay }
             }
             Stage::Css { base, .. } if self.cur_min < base => {
-                // RFC9406 4.2-20: strictly below the baseline, so the rise was jitter: back to slow
-                // start with everything armed.
+                // RFC9406 4.2-20: strictly below the baseline, so the rise was jitter: return to
+                // slow start with the search armed.
                 self.stats.css_returns = self.stats.css_returns.saturating_add(1);
                 self.change(Stage::SlowStart);
                 Verdict::Stay
@@ -205,8 +205,8 @@ impl HyStartPlusPlus {
         self.stats.rise_inflight = ack.inflight;
         let (reason, handover, next) = match self.params {
             Params { mode: Mode::Lss, .. } => {
-                // LSS trigger-1: the threshold becomes the window and limited slow start runs from
-                // here, beside avoidance.
+                // LSS trigger-1: the threshold becomes the window, and limited slow start then runs
+                // alongside avoidance.
                 let lss = Stage::Lss { growth: PerRoundTrip::default(), below: false };
                 (ExitReason::LssTrigger, Handover::LssEntry, lss)
             }
@@ -226,11 +226,11 @@ impl HyStartPlusPlus {
         leave(reason, handover, self.cur_min, w)
     }
 
-    /// Between slow start and CSS, in either direction. The round goes on and keeps its minimum:
-    /// the next one is compared with it.
+    /// Changes between slow start and CSS, in either direction. The round continues and keeps its
+    /// minimum, with which the next one is compared.
     fn change(&mut self, stage: Stage) {
         self.stage = stage;
-        // OURS css-fresh: the samples that led in do not lead out (D1).
+        // OURS css-fresh: the samples that led into CSS do not lead out of it (D1).
         let into_css = matches!(self.stage, Stage::Css { .. });
         if self.params.fresh_samples == FreshSamples::Always
             || (self.params.fresh_samples == FreshSamples::OnEntry && into_css)
@@ -249,7 +249,8 @@ impl HyStartPlusPlus {
         if self.cur_min == Nanos::MAX {
             self.stats.empty_rounds = self.stats.empty_rounds.saturating_add(1);
         }
-        // RFC9406 4.2-6: the minimum moves on and the new round knows nothing.
+        // RFC9406 4.2-6: the minimum becomes the last round's, and the new round starts without
+        // one.
         if self.cur_min != Nanos::MAX || !self.params.keep_last_min {
             self.last_min = self.cur_min;
         }
@@ -277,7 +278,7 @@ impl HyStartPlusPlus {
         leave(ExitReason::CssDone, Handover::LossFree, base, w)
     }
 
-    /// Leaves the present stage for a reason that lies outside.
+    /// Leaves the current stage for an external reason.
     fn interrupt(&mut self, next: Stage) {
         if let Stage::Css { .. } = self.stage {
             self.stats.css_interrupted = self.stats.css_interrupted.saturating_add(1);
@@ -285,7 +286,7 @@ impl HyStartPlusPlus {
         self.stage = next;
     }
 
-    /// The search begins again, with nothing known.
+    /// Restarts the search without any samples.
     fn rearm(&mut self, nxt: Seq) {
         self.interrupt(Stage::SlowStart);
         self.window_end = nxt;
@@ -295,8 +296,8 @@ impl HyStartPlusPlus {
         self.rolls = 0;
     }
 
-    /// Congestion or a timeout: over, or armed for the slow start that may follow.
-    // LSS end-1: the draft's limited slow start never comes back after a sign of congestion.
+    /// Congestion or a timeout: ends the search, or rearms it for the slow start that may follow.
+    // LSS end-1: the draft's limited slow start never resumes after a sign of congestion.
     fn congested(&mut self, rearms: bool, nxt: Seq) {
         if rearms && self.params.mode == Mode::Css {
             self.rearm(nxt);
@@ -322,8 +323,7 @@ impl Default for HyStartPlusPlus {
     }
 }
 
-/// A time as it is kept for later: without its alignment, which would cost every controller eight
-/// bytes.
+/// A stored time without alignment, which would cost every controller eight bytes.
 #[repr(C, packed(4))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SavedRtt(Nanos);
@@ -334,27 +334,27 @@ impl From<Nanos> for SavedRtt {
     }
 }
 
-/// OURS undo-phase: the phase that a false alarm gives back, with baseline and rounds of CSS.
+/// OURS undo-phase: the phase that a false alarm restores, with baseline and rounds of CSS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SavedStage {
     /// Slow start.
     SlowStart,
     /// Conservative slow start.
     Css {
-        /// The RTT that it compares with.
+        /// The baseline RTT.
         base: SavedRtt,
         /// Rounds spent in it.
         rounds: u8,
     },
     /// Limited slow start (draft-03).
     Lss,
-    /// It has ended.
+    /// The search has ended.
     #[default]
     Over,
 }
 
 impl SavedStage {
-    /// It was still looking for its exit.
+    /// Whether the search was still running.
     pub fn looks(self) -> bool {
         matches!(self, SavedStage::SlowStart | SavedStage::Css { .. })
     }
@@ -370,7 +370,7 @@ impl Startup for HyStartPlusPlus {
     }
 
     fn start(&mut self, _now: Time, nxt: Seq) {
-        // RFC9406 4.2-5: windowEnd begins at SND.NXT, so the first data ACK ends a round of one
+        // RFC9406 4.2-5: windowEnd starts at SND.NXT, so the first data ACK ends a round of one
         // sample (see skip_first_flight).
         self.window_end = nxt;
     }
@@ -396,8 +396,8 @@ impl Startup for HyStartPlusPlus {
         if self.params.round_end == RoundEnd::Limbo && self.window_end == NOT_BEGUN {
             return Grown { leftover, verdict: Verdict::Stay };
         }
-        // RFC9406 4.2-11: one sample per ACK. Samples and rounds go on when the application is the
-        // limit; only growth stops.
+        // RFC9406 4.2-11: one sample per ACK. Samples and rounds continue when the application is
+        // the limit; only growth stops.
         if let Some(rtt) = ack.rtt {
             self.cur_min = self.cur_min.min(rtt);
             self.samples = self.samples.saturating_add(1);
@@ -416,7 +416,7 @@ impl Startup for HyStartPlusPlus {
 
     #[inline]
     fn beside_avoidance(&mut self, _ack: &Ack, acked: u64, w: Window, cx: &Context) -> Option<u64> {
-        // Asked on every ACK of a connection's life, and nearly always there is nothing to say.
+        // Runs on every ACK of a connection and nearly always returns here.
         if !matches!(self.stage, Stage::Lss { .. }) {
             return None;
         }
@@ -445,7 +445,7 @@ impl Startup for HyStartPlusPlus {
     }
 
     fn reached(&mut self) -> ExitReason {
-        // A threshold that somebody else set ends the search; LSS stands above its own.
+        // A threshold set from outside ends the search; LSS runs above its own threshold.
         if let Stage::SlowStart | Stage::Css { .. } = self.stage {
             self.interrupt(Stage::Over);
         }
@@ -474,8 +474,8 @@ impl Startup for HyStartPlusPlus {
     fn on_idle(&mut self, _now: Time, nxt: Seq) {
         // RFC9406 4.3-12: it may run again in the slow start after a long idle time.
         let rearms = matches!(self.params.rearm, Rearm::Idle | Rearm::Always);
-        // The draft's search is for once; if it is still on, what it knows is as stale after idling
-        // as CSS's.
+        // The draft's search runs once; if it is still running, its samples are as stale after
+        // idling as those of CSS.
         if rearms && (self.params.mode == Mode::Css || self.stage == Stage::SlowStart) {
             self.rearm(nxt);
         }

@@ -5,8 +5,9 @@
 //! and jump start. State: 40 bytes.
 //!
 //! Departures:
-//! * D1 (when): the first time the flow fills its window and an RTT sample exists, not necessarily
-//!   with the first packet: packets may have to leave before any sample is known, as in slow start.
+//! * D1 (when): it starts when the flow first fills its window and an RTT sample exists, not
+//!   necessarily with the first packet: as in slow start, packets may leave before there is a
+//!   sample.
 
 use crate::event::{Ack, Context, Ready, Window};
 use crate::options::{Listed, OptionValue};
@@ -55,14 +56,14 @@ impl Listed for JumpWindow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Armed,
-    /// The jump window is being sent; `spread` until one smoothed RTT has passed or its first ACK
-    /// is back.
+    /// The jump window is being sent; `spread` holds until one smoothed RTT has passed or the first
+    /// ACK of the jump arrives.
     Flying {
         enter: Seq,
         since: Time,
         spread: bool,
     },
-    /// The first ACK of the jump came back; it is validated once everything before `end` is
+    /// The first ACK of the jump arrived; the jump is validated once everything before `end` is
     /// acknowledged.
     Validating {
         end: Seq,
@@ -90,15 +91,14 @@ impl Jump {
         }
     }
 
-    /// Takes off if this is the moment. Returns true if the window was enlarged.
+    /// Starts the jump if its conditions are met. Returns true if the window was enlarged.
     pub fn before_send(&mut self, ready: &Ready, w: &mut Window, cx: &Context) -> bool {
         match self.state {
             State::Armed => {
                 let target = self.window.bytes(cx);
-                // RAPID 3.1.1-1: only with an RTT to spread over, a pacer to do it, and data to
-                // fill the window with.
+                // RAPID 3.1.1-1: only with an RTT sample, a pacer, and data to fill the window.
                 let fills = ready.backlog >= w.cwnd.saturating_sub(ready.inflight);
-                // OURS jump-once: not for a window that has grown there by itself, and not after
+                // OURS jump-once: not for a window that has already grown that far, and not after
                 // idling.
                 if w.cwnd >= target || (ready.idle > ready.timeout && ready.timeout > Nanos::ZERO) {
                     self.state = State::Done;
@@ -125,12 +125,12 @@ impl Jump {
     }
 
     /// One ACK outside recovery, before it grows the window. The first ACK of a jump packet sets
-    /// the window to what was really in flight, between the initial and the jump window.
+    /// the window to the bytes actually in flight, between the initial and the jump window.
     pub fn on_ack(&mut self, ack: &Ack, w: &mut Window, cx: &Context) {
         match self.state {
             State::Flying { enter, .. } if ack.una > enter => {
                 let target = self.window.bytes(cx);
-                // RAPID 3.1.1-3: keep what was used of the jump.
+                // RAPID 3.1.1-3: keep the used part of the jump.
                 w.cwnd = ack
                     .inflight_before
                     .clamp(cx.iw.min(target), target)
@@ -149,8 +149,8 @@ impl Jump {
         }
     }
 
-    /// CR 3.5-3: the jump was hit; bytes of it acknowledged so far (PipeSize) and the mark that
-    /// ends it, if it was in the air or not yet validated.
+    /// CR 3.5-3: congestion during the jump. Returns the bytes of the jump acknowledged so far
+    /// (PipeSize) and the mark that ends it, if the jump was in flight or not yet validated.
     pub fn crash(&mut self, ack: &Ack) -> Option<(u64, Seq)> {
         let hit = match self.state {
             State::Flying { enter, .. } if ack.una > enter => Some((ack.acked, ack.nxt)),
@@ -162,12 +162,12 @@ impl Jump {
         hit
     }
 
-    /// Never again on this connection.
+    /// Disables the jump for the rest of the connection.
     pub fn cancel(&mut self) {
         self.state = State::Done;
     }
 
-    /// The jump window is being spread over the round trip right now.
+    /// Whether the jump window is currently being spread over the round trip.
     pub fn spreading(&self) -> bool {
         matches!(self.state, State::Flying { spread: true, .. })
     }

@@ -1,5 +1,5 @@
 //! Jump start: slow start whose first window is enlarged and spread over a whole round trip, with a
-//! safe retreat if that was too much.
+//! safe retreat if the jump overshoots.
 //!
 //! Follows: Careful Resume (draft-ietf-tsvwg-careful-resume-04) with a fixed jump window in place
 //! of a remembered one, as the comparison group of the Rapid Start slides. State: 40 bytes.
@@ -7,10 +7,10 @@
 //! Departures:
 //! * D1 (retreat): the production rule is published only as "0.5 to 0.7 of PipeSize"; ours starts
 //!   at half of the larger of PipeSize and the initial window and rises to `beta * PipeSize` as
-//!   further packets of the jump are acknowledged. RFC 9959 has the window stand still until the
-//!   jump is settled, and take half of PipeSize as its threshold then; `careful` does.
-//! * D2 (marks): marks on the jump end it without a retreat; the arm's recovery answers them. The
-//!   document retreats from them too, RFC 9959 as a MUST; `careful` does.
+//!   further packets of the jump are acknowledged. RFC 9959 keeps the window constant until the
+//!   jump is settled and then uses half of PipeSize as the threshold; `careful` does so.
+//! * D2 (marks): marks on the jump end it without a retreat; the arm's recovery handles them. The
+//!   document retreats after marks too, RFC 9959 as a MUST; `careful` does so.
 
 use super::jump::{GAIN_JUMP, Jump, JumpWindow};
 use super::slow_start::double;
@@ -68,8 +68,8 @@ impl Startup for JumpStart {
         cx: &Context,
     ) -> Option<OwnRecovery> {
         let (pipe_size, end) = self.jump.crash(ack)?;
-        // CR 3.5-1: a loss before the jump is validated retreats to what the path has proven to
-        // carry (D2).
+        // CR 3.5-1: a loss before the jump is validated causes a retreat to the amount that the
+        // path has proven to carry (D2).
         (signal == Signal::Loss).then(|| {
             let retreat = SafeRetreat::new(beta, pipe_size, end, cx.iw, cx.mss);
             OwnRecovery::Retreat(Retreat::Safe(retreat))

@@ -1,7 +1,7 @@
-//! Limited Slow Start: beyond a given window slow start no longer doubles it but adds a fixed
-//! amount per round trip.
+//! Limited Slow Start: beyond a given window, slow start adds a fixed amount per round trip instead
+//! of doubling.
 //!
-//! Up to `max_ssthresh` the window doubles as always. Beyond it each acknowledged byte opens the
+//! Up to `max_ssthresh` the window doubles as usual. Beyond it each acknowledged byte opens the
 //! window by `1/K`, where `K` is the window in units of half of `max_ssthresh`, so that a round
 //! trip adds at most that half: a flow on a very fast path no longer overshoots by thousands of
 //! packets. It ends as slow start does, by loss or at a threshold.
@@ -10,14 +10,15 @@
 //! `tests/it/limited_slow_start.rs`. State: 24 bytes, 16 of them options.
 //!
 //! Departures:
-//! - D1 `K` is a fraction and the remainder of each division is kept: growth depends neither on
-//!   where the window stands between two integers nor on how ACKs are batched. [`Params::rfc_int`]
-//!   rounds `K` down as the RFC does, which adds up to half as much again.
-//! - D2 an ACK counts all its bytes, paced or not, where the RFC adds one increment per ACK: neither
-//!   delayed nor merged ACKs slow the growth. `limited@(count=1)` counts at most a segment per ACK.
+//! - D1 `K` is a fraction and the remainder of each division is kept, so growth does not depend on
+//!   rounding or on how ACKs are batched. [`Params::rfc_int`] rounds `K` down as the RFC does,
+//!   which adds up to half as much again.
+//! - D2 an ACK counts all its bytes, paced or not, where the RFC adds one increment per ACK, so
+//!   delayed or merged ACKs do not slow growth. `limited@(count=1)` counts at most a segment per
+//!   ACK.
 //!
-//! HyStart++ draft-03 grows by the same law beside avoidance, with a quarter of its own entry
-//! window in place of the half of `max_ssthresh`: `PerRoundTrip` serves both.
+//! HyStart++ draft-03 grows by the same law alongside avoidance, with a quarter of its own entry
+//! window instead of half of `max_ssthresh`: `PerRoundTrip` serves both.
 
 use super::{Grown, Startup, Verdict, slow_start};
 use crate::event::{Ack, Context, Window};
@@ -28,7 +29,8 @@ params! {
     /// The options of Limited Slow Start.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params {
-        /// Segments up to which the window doubles; 100 is suggested (RFC3742 2-3). 0 counts as 1.
+        /// The window doubles up to this many segments; 100 is suggested (RFC3742 2-3). 0 counts as
+        /// 1.
         pub max_ssthresh: u64 = 100, "max" [2..=100_000 "segments"] "window above which growth is limited (max_ssthresh)";
         /// `K` is rounded down to an integer, as the RFC writes it.
         pub rfc_int: bool = false, "int" [] "the RFC's integer K instead of the exact one";
@@ -43,9 +45,9 @@ impl Params {
 /// Whether `K` is exact or rounded down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum K {
-    /// A fraction; nothing is lost in rounding.
+    /// A fraction; remainders are kept.
     Exact,
-    /// Rounded down, never below 1; the rest of each division is lost.
+    /// Rounded down, at least 1; the remainder of each division is dropped.
     Floor,
 }
 
@@ -53,21 +55,21 @@ pub(crate) enum K {
 /// (base / divisor)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PerRoundTrip {
-    /// What the last exact division left, in bytes times `base`; below `divisor * cwnd`.
+    /// Remainder of the last exact division, in bytes times `base`; below `divisor * cwnd`.
     rest: u64,
 }
 
 impl PerRoundTrip {
-    /// The bytes by which a window of `cwnd` opens when `acked` bytes of it are acknowledged; never
-    /// more than these.
+    /// The bytes by which a window of `cwnd` opens when `acked` bytes are acknowledged; at most
+    /// `acked`.
     #[inline]
     pub(crate) fn step(&mut self, acked: u64, base: u64, divisor: u64, cwnd: u64, k: K) -> u64 {
         let whole = divisor.saturating_mul(cwnd).max(1);
         if k == K::Floor {
             return acked / (whole / base.max(1)).max(1);
         }
-        // Like mul_div, with the remainder: the 128-bit division is only for windows that no path
-        // has.
+        // Like mul_div, with the remainder; the 128-bit division is only needed for unrealistically
+        // large windows.
         let short = acked.checked_mul(base).and_then(|product| product.checked_add(self.rest));
         let (step, rest) = if let Some(sum) = short {
             (sum / whole, sum % whole)

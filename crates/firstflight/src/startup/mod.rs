@@ -1,8 +1,8 @@
 //! Startup: how a connection finds the speed of a path it knows nothing about.
 //!
-//! Every algorithm is a struct in a file of its own that implements [`Startup`]. It is driven by
-//! the hooks below in the order that [`crate::event`] fixes, and answers with a [`Verdict`]: stay,
-//! aim at a threshold, or leave, and why.
+//! Every algorithm is a struct in a file of its own that implements [`Startup`]. The controller
+//! calls the hooks below in the order that [`crate::event`] fixes; they return a [`Verdict`]: stay,
+//! aim at a threshold, or leave with a reason.
 
 mod any;
 pub mod bbr;
@@ -44,7 +44,7 @@ use crate::event::{Ack, Context, Phase, Ready, Sent, Signal, Timeout, Window};
 use crate::recovery::OwnRecovery;
 use crate::units::{Nanos, Rate, Ratio, Seq, Time};
 
-/// A startup leaves.
+/// How a startup ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leave {
     /// Why.
@@ -55,12 +55,12 @@ pub struct Leave {
     pub cwnd: Option<u64>,
     /// How avoidance takes over.
     pub handover: Handover,
-    /// The number that decided, in the algorithm's own unit: the RTT minimum in ns, the target or
+    /// The value that decided, in the algorithm's own unit: the RTT minimum in ns, or the target or
     /// estimate in bytes.
     pub estimate: Option<u64>,
 }
 
-/// What one hook concluded.
+/// Result of a hook.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Verdict {
     /// Carry on.
@@ -76,36 +76,37 @@ pub enum Verdict {
         /// The window to set, in bytes.
         cwnd: u64,
     },
-    /// Startup has ended and is recorded; what follows is as much its own ([`Startup::is_whole`]).
+    /// Startup has ended and is recorded; the same algorithm stays in control
+    /// ([`Startup::is_whole`]).
     Settle {
         /// Why.
         reason: ExitReason,
         /// The window to set, in bytes.
         cwnd: u64,
-        /// The BDP it has found, in bytes.
+        /// The estimated BDP, in bytes.
         estimate: u64,
     },
     /// Startup ends here.
     Leave(Leave),
 }
 
-/// What the growth hook did.
+/// Result of the growth hook.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Grown {
     /// Acknowledged bytes that slow start did not use because the window met the threshold:
     /// avoidance grows by them on the same ACK.
     pub leftover: u64,
-    /// What it concluded.
+    /// The hook's verdict.
     pub verdict: Verdict,
 }
 
-/// Packets that leave back to back whatever the pacing rate, and then none for a while: their spacing
-/// when they come back is the path's (packet trains, paced chirping).
+/// Packets that leave back to back whatever the pacing rate, followed by a pause. The spacing of
+/// their ACKs is then set by the path (packet trains, paced chirping).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Train {
     /// Packets leave at once while fewer than this many bytes are in flight.
     pub inflight: u64,
-    /// No more before this moment.
+    /// No further packet leaves before this time.
     pub next: Time,
 }
 
@@ -117,34 +118,34 @@ impl Train {
     }
 }
 
-/// Where the use of what an earlier connection saved stands (Careful Resume).
+/// State of the use of an earlier connection's saved values (Careful Resume).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Resumption {
-    /// Nothing was saved, or it is over: confirmed, or never tried.
+    /// Nothing was saved, or its use is over: confirmed, or never tried.
     #[default]
     Unused,
-    /// It may still be used, or its use is not confirmed yet.
+    /// The saved values may still be used, or their use is not confirmed yet.
     Underway,
-    /// It was wrong, and whoever keeps it has to forget it.
+    /// The saved values were wrong and must be discarded by their owner.
     Refuted,
 }
 
-/// Where a startup looks at how old an epoch of avoidance is ([`Startup::heeds_epoch`]).
+/// Which hooks of a startup use the age of avoidance's epoch ([`Startup::heeds_epoch`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EpochUse {
-    /// In none of its hooks.
+    /// None.
     Nowhere,
-    /// In [`Startup::sample`] alone (published BEST and SEARCH 3.1).
+    /// Only [`Startup::sample`] (published BEST and SEARCH 3.1).
     Sampling,
-    /// In any hook: told with every RTT sample (HyStart, for its minimum).
+    /// Any hook; the age is provided with every RTT sample (HyStart, for its minimum).
     Everywhere,
 }
 
 /// A startup algorithm. The hooks are called in the order of [`crate::event`]; a hook exists only
-/// because at least two algorithms need it, or one cannot do without, and its comment names them.
+/// if at least two algorithms use it or one cannot work without it, and its comment names them.
 pub trait Startup {
-    /// What a false alarm gives back ([`Startup::save`]); `()` if nothing. Small: one is kept at
-    /// every loss.
+    /// State that a false alarm restores ([`Startup::save`]); `()` if none. It is small, because a
+    /// copy is kept at every loss.
     type Saved: Copy + core::fmt::Debug + Default;
 
     /// The connection starts: nothing has been sent. `nxt` is the first packet or sequence number
@@ -159,8 +160,8 @@ pub trait Startup {
         let _ = (now, rtt, cx);
     }
 
-    /// The initial window is another one, since packets have another size, and nothing was
-    /// acknowledged yet: what was derived from it is derived anew (BBR's first pacing rate).
+    /// The initial window has changed because the packet size has, and nothing was acknowledged
+    /// yet: values derived from it are derived again (BBR's first pacing rate).
     fn on_initial_window(&mut self, cx: &Context) {
         let _ = cx;
     }
@@ -171,57 +172,59 @@ pub trait Startup {
         let _ = (ready, w, cx);
     }
 
-    /// Whether [`Startup::before_send`], for a sender that has not been idle, may do or change anything
-    /// before the next ACK or timeout. If not, a transport may leave it out: it is called with every
-    /// packet.
+    /// Whether [`Startup::before_send`], for a sender that has not been idle, may do or change
+    /// anything before the next ACK or timeout. If not, a transport may skip the call, which
+    /// otherwise happens for every packet.
     fn heeds_sending(&self) -> bool {
         true
     }
 
-    /// Whether [`Startup::on_sent`] needs each packet. If not, one call is enough for those that leave
-    /// together, with the last. It changes neither window nor pacing rate.
+    /// Whether [`Startup::on_sent`] must be called for each packet. If not, one call with the last
+    /// packet is enough for packets that leave together. The hook changes neither window nor pacing
+    /// rate.
     fn heeds_packets(&self) -> bool {
         self.heeds_sending()
     }
 
-    /// In which hooks it looks at [`Context::young_epoch`] or [`Context::newborn_epoch`]; in others it need
-    /// not be told. The same for all of its life.
+    /// Which hooks use [`Context::young_epoch`] or [`Context::newborn_epoch`]; for other hooks they
+    /// need not be set. Constant for the life of the startup.
     fn heeds_epoch(&self) -> EpochUse {
         EpochUse::Everywhere
     }
 
-    /// A packet or burst left, while startup goes on (BBR marks some to measure the delivery rate).
+    /// A packet or burst left during startup (BBR marks some to measure the delivery rate).
     fn on_sent(&mut self, sent: &Sent, w: Window, cx: &Context) {
         let _ = (sent, w, cx);
     }
 
-    /// The train that is leaving, below the threshold and outside recovery, as of the last
-    /// [`Startup::before_send`]; a pacer releases packets by it and not by the rate (Plumb).
+    /// The train that is being sent, below the threshold and outside recovery, as of the last
+    /// [`Startup::before_send`]; a pacer releases packets by the train and not by the rate (Plumb).
     fn train(&self) -> Option<Train> {
         None
     }
 
-    /// The sample hook: below the threshold, outside recovery, before losses of this ACK are looked
-    /// at (HyStart, SEARCH, BEST).
+    /// The sample hook: below the threshold, outside recovery, before the losses of this ACK are
+    /// processed (HyStart, SEARCH, BEST).
     fn sample(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
         let _ = (ack, w, cx);
         Verdict::Stay
     }
 
-    /// The same inside the recovery of a TCP that follows Linux, while its window shows less than the
-    /// threshold: the threshold to finish the recovery with, if the startup has found the end (HyStart).
+    /// The sample hook inside the recovery of a TCP that follows Linux, while its window is below
+    /// the threshold. Returns the threshold to finish the recovery with, if the startup has
+    /// detected its end (HyStart).
     fn sample_in_recovery(&mut self, ack: &Ack, w: Window, cx: &Context) -> Option<u64> {
         let _ = (ack, w, cx);
         None
     }
 
     /// The growth hook: below the threshold, outside recovery, `ack.acked > 0`, after losses (slow
-    /// start, HyStart++, Rapid Start). `acked` is what may count for growth (RFC 9002 excludes
-    /// packets sent before recovery); `cx.limited` says whether it may grow.
+    /// start, HyStart++, Rapid Start). `acked` are the bytes that may count for growth (RFC 9002
+    /// excludes packets sent before recovery); `cx.limited` says whether the window may grow.
     fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown;
 
-    /// At or above the threshold: the window below which this startup does not let avoidance fall
-    /// on this ACK (HyStart++ draft-03: limited slow start runs beside avoidance until the next
+    /// At or above the threshold: the lower bound that this startup sets for avoidance's window on
+    /// this ACK (HyStart++ draft-03: limited slow start runs alongside avoidance until the next
     /// congestion signal). `w` is the window before this ACK.
     fn beside_avoidance(&mut self, ack: &Ack, acked: u64, w: Window, cx: &Context) -> Option<u64> {
         let _ = (ack, acked, w, cx);
@@ -238,21 +241,21 @@ pub trait Startup {
         max_fs.saturating_mul(2)
     }
 
-    /// The same where [`Startup::beside_avoidance`] lets the window grow.
+    /// The same bound where [`Startup::beside_avoidance`] grows the window.
     fn reach_beside(&self, max_fs: u64, w: Window) -> Option<u64> {
         let _ = (max_fs, w);
         None
     }
 
     /// The window reached a finite threshold in slow start: the reason to record (BEST and oracle
-    /// know better than "threshold").
+    /// record a more specific one than "threshold").
     fn reached(&mut self) -> ExitReason {
         ExitReason::Threshold
     }
 
     /// The first reaction to loss or marks. A startup that brings its own recovery for this episode
     /// returns it (Rapid Start, jump start), with this ACK already charged; otherwise the arm's
-    /// recovery runs. Called for every new episode, also long after startup.
+    /// recovery runs. Called for every new episode, even long after startup.
     fn on_congestion(
         &mut self,
         signal: Signal,
@@ -265,61 +268,62 @@ pub trait Startup {
         None
     }
 
-    /// Below the threshold: are these losses or marks this startup's own business, so that no
-    /// episode opens and nothing is cut (BBR, whose model answers them)?
+    /// Below the threshold: whether this startup handles these losses or marks itself, so that no
+    /// episode opens and nothing is cut (BBR, whose model reacts to them).
     fn absorbs(&mut self, signal: Signal, ack: &Ack, cx: &Context) -> bool {
         let _ = (signal, ack, cx);
         false
     }
 
-    /// It is a congestion control of its own (BBR): it stays below a threshold that nobody sets, no
-    /// avoidance follows, and no timeout, idle period or recovery moves its window but as it says. It
-    /// absorbs every congestion ([`Startup::absorbs`]).
+    /// Whether it is a complete congestion control (BBR): the threshold is never set, no avoidance
+    /// follows, and only the algorithm itself decides what a timeout, idle period or recovery does
+    /// to its window. It absorbs every congestion signal ([`Startup::absorbs`]).
     fn is_whole(&self) -> bool {
         false
     }
 
-    /// If it is whole: what was declared lost was not, so the window may be what it was. Whether
-    /// there was anything to give back.
+    /// For a whole startup: packets declared lost were not lost, so the window may be restored.
+    /// Returns whether there was anything to restore.
     fn false_alarm(&mut self, w: &mut Window) -> bool {
         let _ = w;
         false
     }
 
-    /// A timeout: some algorithms start afresh in the slow start that follows, others end for good.
+    /// A timeout expired: some algorithms restart in the slow start that follows, others end for
+    /// good.
     fn on_timeout(&mut self, timeout: Timeout, now: Time, nxt: Seq) {
         let _ = (timeout, now, nxt);
     }
 
     /// Sending resumes after the connection was idle for longer than the timeout (SEARCH and BEST
-    /// start afresh).
+    /// restart).
     fn on_idle(&mut self, now: Time, nxt: Seq) {
         let _ = (now, nxt);
     }
 
-    /// What [`Startup::restore`] needs when the loss that is about to be answered turns out to be a
+    /// State that [`Startup::restore`] needs if the loss about to be handled turns out to be a
     /// false alarm.
     fn save(&self) -> Self::Saved {
         Self::Saved::default()
     }
 
-    /// The loss was a false alarm: back to the phase that was saved.
+    /// The loss was a false alarm: restores the saved phase.
     fn restore(&mut self, saved: Self::Saved) {
         let _ = saved;
     }
 
-    /// Pacing gain while below the threshold, outside recovery, and in limited slow start.
+    /// Pacing gain below the threshold, outside recovery, and in limited slow start.
     fn pacing_gain(&self) -> Ratio {
         GAIN_SLOW_START
     }
 
-    /// The pacing rate while below the threshold, outside recovery, if the startup knows one and not
+    /// The pacing rate below the threshold, outside recovery, if the startup sets a rate and not
     /// only a gain (BBR).
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
 
-    /// What the startup is doing, for traces.
+    /// The current phase, for traces.
     fn phase(&self) -> Phase {
         Phase::Startup
     }
@@ -329,14 +333,14 @@ pub trait Startup {
         None
     }
 
-    /// Where the use of an earlier connection's window stands, for whoever keeps such windows
+    /// State of the use of an earlier connection's window, for the code that stores such windows
     /// (Careful Resume).
     fn resumption(&self) -> Resumption {
         Resumption::Unused
     }
 
-    /// The algorithm's inner signals, by name and value (times in ns, amounts in bytes, counters as
-    /// such), pulled only when somebody traces: an ACK costs nothing for them.
+    /// Visits the algorithm's internal signals by name and value (times in ns, amounts in bytes,
+    /// plain counters). It is called only for traces, so signals add no cost per ACK.
     fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         let _ = visit;
     }

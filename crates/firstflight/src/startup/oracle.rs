@@ -1,11 +1,12 @@
-//! Oracle: slow start that is told the path's BDP and stops doubling there, before anything is
-//! lost; or, with `rate=on`, a sender that knows the path's rate one round trip in.
+//! Oracle: slow start that knows the path's BDP and stops doubling there, before anything is lost;
+//! or, with `rate=on`, a sender that knows the path's rate after one round trip.
 //!
-//! Not algorithms for a network but references for the others: the threshold is given from outside
-//! (OURS oracle-exit). The first bounds loss, not time: a startup that grows faster than slow start,
-//! or starts with more, may well be quicker. The second (OURS oracle-rate) is what a startup could
-//! do at best that begins with twice the initial window and reads the rate from its first ACK:
-//! nobody who does not know the path beforehand knows it earlier. State: 56 bytes.
+//! Both are references for the other algorithms, not algorithms for a network: the threshold is
+//! given from outside (OURS oracle-exit). The first bounds loss, not time: a startup that grows
+//! faster than slow start, or starts with more, may be quicker. The second (OURS oracle-rate) is
+//! the best possible result for a startup that starts with twice the initial window and reads the
+//! rate from its first ACK; without prior knowledge of the path no sender can know the rate
+//! earlier. State: 56 bytes.
 
 use super::jump::{GAIN_JUMP, Jump, JumpWindow};
 use super::slow_start::double;
@@ -19,11 +20,13 @@ params! {
     /// The options of the oracle.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params {
-        /// The window at which it leaves, bytes; without it whoever knows the path fills it in.
+        /// The window at which it leaves, in bytes; if unset, the caller that knows the path sets
+        /// it.
         pub exit: Option<u64> = None,
             "exit" ["off, or bytes" if |exit: Option<u64>| exit.is_none_or(|bytes| bytes >= 1)] "window at which to exit; off: the path's BDP";
-        /// It knows the rate after one round trip: twice the initial window first, then the whole
-        /// exit window within one round trip. Without a pacer it is the plain oracle.
+        /// Whether it knows the rate after one round trip: it sends twice the initial window first,
+        /// then the whole exit window within one round trip. Without a pacer it is the plain
+        /// oracle.
         pub rate: bool = false, "rate" [] "the rate is known after one round trip";
     }
 }
@@ -32,14 +35,14 @@ params! {
 enum Stage {
     /// The first flight is in the air.
     Flight(Jump),
-    /// The window is the exit's, spread over one round trip.
+    /// The window is the exit window, spread over one round trip.
     Paced {
         until: Seq,
     },
     Done,
 }
 
-/// Slow start with a threshold from somebody who knows.
+/// Slow start with a threshold given from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Oracle {
     exit: Option<u64>,
@@ -47,7 +50,7 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    /// Leaves at a window of `exit` bytes; with `rate` it goes there after one round trip.
+    /// Leaves at a window of `exit` bytes; with `rate` it jumps there after one round trip.
     pub fn new(exit: u64, rate: bool) -> Oracle {
         let flight = Stage::Flight(Jump::new(Some(JumpWindow::Initial(2))));
         Oracle { exit: Some(exit), stage: if rate { flight } else { Stage::Done } }
@@ -75,7 +78,7 @@ impl Startup for Oracle {
     fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
         match self.stage {
             Stage::Flight(_) if cx.paced => {
-                // A packet below the threshold: avoidance would pace faster than the path.
+                // Stay a packet below the threshold: avoidance would pace faster than the path.
                 w.cwnd = w.cwnd.max(w.ssthresh.saturating_sub(cx.mss));
                 self.stage = Stage::Paced { until: ack.nxt };
                 Grown::default()

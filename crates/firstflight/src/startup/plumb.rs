@@ -1,19 +1,19 @@
-//! Plumb: the first flight leaves as short trains whose ACKs sound the path; growth is fast towards
-//! a depth that was sounded, threefold while none is known, slow where it has been reached; a queue
-//! is drained and looked at before it ends anything.
+//! Plumb: the first flight leaves as short trains whose ACKs sound the path. Growth is fast towards
+//! a sounded depth, threefold while no depth is known, and slow once the depth is reached. A queue
+//! is drained and observed before it ends startup.
 //!
 //! Follows: ours (`docs/plumb.md` has the design, its evaluation and its limits). Prior art: Rapid
 //! Start (volume of the first flight, RTT floor, recovery), BEST and SUSS (spacing of ACKs in slow
-//! start), paced chirping and packet trains, SEARCH (delivery against sending), BBR (a rate to pace
-//! by, drain, loss below a share). State: 728 bytes.
+//! start), paced chirping and packet trains, SEARCH (delivery compared with sending), BBR (pacing
+//! at a rate, drain, tolerated loss share). State: 728 bytes.
 //!
 //! One idea per file: [`crate::signal::sounding`] reads a rate from the spacing of ACKs,
 //! [`crate::signal::bunches`] says when that spacing means nothing,
-//! [`crate::signal::drain_and_look`] finds out whose a queue is; the first flight, growth, rounds
-//! and the answer to loss are here. Two settings are arms of their own: `plumb` answers every loss,
-//! `plumb-tolerant` excuses few losses of a startup round and keeps more of the window where the RTT
-//! shows no queue. Without a pacer there is no first flight and no threefold growth: it grows as slow
-//! start does, by all that an ACK newly delivers.
+//! [`crate::signal::drain_and_look`] finds out who caused a queue; the first flight, growth, rounds
+//! and the response to loss are here. Two settings are arms of their own: `plumb` responds to every
+//! loss; `plumb-tolerant` excuses a few losses of a startup round and keeps more of the window if
+//! the RTT shows no queue. Without a pacer there is no first flight and no threefold growth: the
+//! window grows as in slow start, by all bytes that an ACK newly delivers.
 
 mod clocked;
 mod first_flight;
@@ -42,9 +42,9 @@ use first_flight::FirstFlight;
 use growth::Growth;
 use rounds::Rounds;
 
-/// A raised RTT is at least this much: less is the grain of clocks.
+/// The least rise that counts as a raised RTT; less is the granularity of clocks.
 const LEAST_RISE: Nanos = Nanos::from_micros(500);
-/// So many packets lost at once are no accident.
+/// This many packets lost at once indicate a policer or a tiny buffer.
 const POLICED: u64 = 8;
 /// Rounds after which bunches are forgotten.
 const MEMORY: u32 = 4;
@@ -55,19 +55,19 @@ const K: Ratio = Ratio::new(2, 3);
 #[derive(Clone, Copy, Debug)]
 pub struct Plumb {
     params: Params,
-    /// Startup goes on.
+    /// Whether startup is active.
     on: bool,
-    /// Data has been acknowledged.
+    /// Whether data has been acknowledged.
     data: bool,
-    /// ACKs come in bunches: nothing is read from them.
+    /// Whether ACKs arrive in bunches, so that their spacing is ignored.
     bunched: bool,
-    /// The last round in which they did.
+    /// The last round in which ACKs arrived in bunches.
     bunched_in: Option<u32>,
-    /// A queue showed where they do: twofold growth from here.
+    /// Whether a queue showed while ACKs arrived in bunches; growth is then twofold.
     gentle: bool,
     strikes: u8,
     srtt: Nanos,
-    /// RTT above the smallest that is not the sender's doing.
+    /// RTT above the minimum that the sender did not cause.
     noise: Nanos,
     first: FirstFlight,
     floor: RttFloor,
@@ -103,20 +103,21 @@ impl Plumb {
         }
     }
 
-    /// The largest RTT that still counts as no queue: Rapid Start's, and never less than half a
-    /// millisecond above the smallest.
+    /// The largest RTT that still counts as no queue: Rapid Start's threshold, and at least half a
+    /// millisecond above the minimum.
     fn threshold(min: Nanos) -> Nanos {
         Threshold::Draft.of(min).max(min + LEAST_RISE)
     }
 
-    /// PLUMB 4-sign: the whole last round trip was above the threshold, and above what was noise
-    /// before.
+    /// PLUMB 4-sign: returns the rise if the whole last round trip was above the threshold and
+    /// above the noise seen before.
     fn queue(&self) -> Option<Nanos> {
         let (floor, min) = (self.floor.floor()?, self.floor.min_rtt()?);
         (floor > Plumb::threshold(min).max(min + self.noise)).then_some(floor - min)
     }
 
-    /// Not even a quarter of what would be a sign of a queue.
+    /// Whether the rise is at most a quarter of the rise that indicates a queue, or within the
+    /// noise.
     fn calm(&self) -> bool {
         match (self.floor.floor(), self.floor.min_rtt()) {
             (Some(floor), Some(min)) => {
@@ -127,13 +128,13 @@ impl Plumb {
         }
     }
 
-    /// PLUMB 4-land: what the path delivers in its smallest RTT, and two packets; not below two
-    /// initial windows, never above the window. `None` if no rate is known.
+    /// PLUMB 4-land: the amount that the path delivers in its smallest RTT plus two packets; at
+    /// least two initial windows, at most the window. `None` if no rate is known.
     fn landing_window(&self, ack: &Ack, min: Nanos, cwnd: u64, cx: &Context) -> Option<u64> {
         let delivered = self.rounds.best(ack, min, &cx.so_far);
         let rate = match self.estimate() {
             Some(e) if e.sure => delivered.max(e.rate.0),
-            // One sounding may be a false one: it counts up to twice what was delivered.
+            // A single sounding may be wrong: it counts up to twice the delivered rate.
             Some(e) => delivered.max(e.rate.0.min(delivered.saturating_mul(2))),
             None => delivered,
         };
@@ -141,12 +142,12 @@ impl Plumb {
         (rate > 0).then(|| held.max(cx.iw.saturating_mul(2)).min(cwnd))
     }
 
-    /// ACKs come in bunches, and no clock says how the packets came.
+    /// Whether ACKs arrive in bunches and the receiver's clock is unusable.
     fn is_blind(&self) -> bool {
         self.bunched && !self.clocked.is_of_use()
     }
 
-    /// What is known of the rate. PLUMB 8-rate: by the receiver's clock where ACKs come in bunches.
+    /// The estimated rate. PLUMB 8-rate: from the receiver's clock if ACKs arrive in bunches.
     fn estimate(&self) -> Option<Estimate> {
         let round = self.rounds.number;
         if self.bunched { self.clocked.estimate(round) } else { self.sounding.estimate(round) }
@@ -168,7 +169,7 @@ impl Plumb {
         if self.rounds.on_ack(ack, min, &cx.so_far) {
             let calm = self.calm();
             self.growth.next_round(calm);
-            // PLUMB 5-anew: each round is judged anew.
+            // PLUMB 5-anew: each round is judged again.
             self.bunched = self.bunches.verdict().unwrap_or(self.bunched) && self.params.bunches;
             self.bunches.next_round();
             self.clocked.next_round();
@@ -190,8 +191,8 @@ impl Plumb {
         Some(min)
     }
 
-    /// PLUMB 5-blind: where ACKs come in bunches nothing is known and nothing lands; a landing that
-    /// they called for is taken back.
+    /// PLUMB 5-blind: while ACKs arrive in bunches, no rate is known and no landing starts; a
+    /// landing that they caused is undone.
     fn on_bunches(&mut self, w: Window) -> Verdict {
         self.bunched_in = Some(self.rounds.number);
         self.sounding.forget_rates();
@@ -206,12 +207,12 @@ impl Plumb {
 
     fn on_finding(&mut self, finding: Finding, w: Window) -> Verdict {
         match finding {
-            // PLUMB 4-others: noise from here on; the window comes back.
+            // PLUMB 4-others: the rise counts as noise afterwards; the window is restored.
             Finding::Others { before, rise } => {
                 self.noise = self.noise.max(rise + Nanos(rise.0 / 4));
                 if before > w.cwnd { Verdict::Hold { cwnd: before } } else { Verdict::Stay }
             }
-            // PLUMB 4-strike: what the path holds is found; grow slowly from here.
+            // PLUMB 4-strike: the path's capacity is found; grow slowly afterwards.
             Finding::Ours => {
                 self.sounding.forget();
                 self.clocked.forget();
@@ -233,17 +234,17 @@ impl Plumb {
         }
     }
 
-    /// Lands if a queue shows and a rate is known to land by.
+    /// Lands if a queue shows and a rate for the landing is known.
     fn land(&mut self, ack: &Ack, min: Nanos, w: Window, cx: &Context) -> Verdict {
-        // Without a sure depth the rate must be one of this round, or the landing would fall back
-        // to what the round before could show.
+        // Without a sure depth the rate must come from this round; otherwise the landing would use
+        // the lower rate of the previous round.
         let sure = self.growth.depth().is_some_and(|(_, sure)| sure);
         let measured = sure || self.rounds.is_half_over(ack.now, min);
         if self.landing.is_active() || self.rounds.number <= 1 || !measured {
             return Verdict::Stay;
         }
-        // PLUMB 5-sticky: a return path that has released ACKs in bunches does so again, and a floor
-        // that it has raised is no queue; nor is one under which delivery still grows.
+        // PLUMB 5-sticky: a return path that has released ACKs in bunches will do so again, and an
+        // RTT floor that it has raised is not a queue; neither is one while delivery still grows.
         let doubtful = self.remembers_bunches() || !self.rounds.is_flat();
         if doubtful && self.params.version > 1 {
             return Verdict::Stay;
@@ -258,16 +259,17 @@ impl Plumb {
         }
     }
 
-    /// In version 2 for good: a receiver that acknowledges what has not arrived makes a bunch or two,
-    /// and then nothing is left that would stop growth.
+    /// Whether bunches were seen recently. Version 2 never forgets them: a receiver that
+    /// acknowledges data that has not arrived produces a bunch or two, and then nothing would stop
+    /// growth.
     fn remembers_bunches(&self) -> bool {
         let memory = if self.params.version > 2 { MEMORY } else { u32::MAX };
         self.bunched_in.is_some_and(|round| round.saturating_add(memory) > self.rounds.number)
     }
 
     /// PLUMB 6-policed: many packets are lost without a queue and far below the depth that trains
-    /// have shown. Something lets short trains through and no more: a bucket, or a tiny buffer. What
-    /// is delivered says more than the window then.
+    /// have shown, so only short trains pass: a token bucket or a tiny buffer. The delivered amount
+    /// is then a better measure than the window.
     fn is_policed(&self, flight: u64, ack: &Ack, cx: &Context) -> bool {
         self.params.version > 1
             && ack.lost >= POLICED * cx.mss
@@ -275,8 +277,8 @@ impl Plumb {
             && self.queue().is_none()
     }
 
-    /// PLUMB 9-same: what an earlier connection has saved, in bytes, if this RTT may be the same
-    /// path's; zero if there is nothing.
+    /// PLUMB 9-same: the window saved by an earlier connection, in bytes, if the RTT is compatible
+    /// with the same path; zero if there is none.
     fn prior(&self, cx: &Context) -> u64 {
         let min = self.floor.min_rtt().unwrap_or_default();
         let rtt = self.params.rtt_ms.map(|ms| Nanos::from_millis(ms.into()));
@@ -288,7 +290,7 @@ impl Plumb {
         }
     }
 
-    /// The share of the window that a cut keeps now.
+    /// The share of the window that a cut keeps at present.
     fn share(&self, beta: Ratio, ack: &Ack) -> Ratio {
         match (self.floor.floor(), self.floor.min_rtt()) {
             (Some(floor), Some(min)) => {
@@ -301,7 +303,7 @@ impl Plumb {
 }
 
 impl Startup for Plumb {
-    /// Whether startup goes on.
+    /// Whether startup is active.
     type Saved = bool;
 
     fn start(&mut self, now: Time, nxt: Seq) {
@@ -312,7 +314,7 @@ impl Startup for Plumb {
     fn on_rtt(&mut self, now: Time, rtt: Nanos, _cx: &Context) {
         if self.on || self.params.keep.is_some() {
             self.sounding.on_rtt(rtt);
-            // With the receiver's clock it is told what that says, with the ACK.
+            // With the receiver's clock, the floor gets the clock's RTT when the ACK is processed.
             if !(self.on && self.params.clock && self.data) {
                 self.floor.on_rtt(now, rtt);
             }
@@ -341,7 +343,7 @@ impl Startup for Plumb {
         let observed = self.observe(ack, cx);
         let Some(min) = observed.filter(|_| ack.acked > 0) else { return Verdict::Stay };
         if self.landing.is_active() {
-            // The landing keeps two packets more than the path holds, and rounding.
+            // The landing keeps two packets more than the path holds, plus rounding.
             let kept = mul_div(3 * cx.mss, 1_000_000_000, self.rounds.last());
             let slack = Nanos(kept.min(min.0 / 2));
             let rtt = ack.rtt.map(|rtt| self.clocked.forward(rtt, min));
@@ -361,10 +363,11 @@ impl Startup for Plumb {
         let round = self.rounds.number;
         self.growth.know(estimate, fastest, min, round, ack.inflight_before, cx.mss);
         self.growth.crowded = self.params.version > 2 && self.sounding.is_crowded();
-        // PLUMB 3-verify: what the path carries is not what it has left.
+        // PLUMB 3-verify: the capacity of the path is not its spare capacity.
         self.growth.unproven = self.params.verify && !self.sounding.is_drained();
         if round <= 1 {
-            // PLUMB 4-noise: what trains meet before there can be a queue of ours is noise.
+            // PLUMB 4-noise: RTT variation of trains before the sender can have caused a queue is
+            // noise.
             self.noise = self.noise.max(self.sounding.spread().min(self.clocked.spread()));
         }
         self.land(ack, min, w, cx)
@@ -376,7 +379,7 @@ impl Startup for Plumb {
         }
         self.first.on_ack(ack, w, cx);
         if self.landing.is_active() {
-            // PLUMB 4-still: no growth while it drains and looks.
+            // PLUMB 4-still: no growth while a landing drains and is observed.
             self.growth.stand();
         } else if !cx.limited {
             // No growth while the window is not used.
@@ -395,7 +398,7 @@ impl Startup for Plumb {
     }
 
     fn absorbs(&mut self, signal: Signal, ack: &Ack, cx: &Context) -> bool {
-        // PLUMB 6-marks: marks are no accident.
+        // PLUMB 6-marks: marks are never excused.
         if !self.on || signal != Signal::Loss || ack.ce {
             return false;
         }
@@ -417,28 +420,29 @@ impl Startup for Plumb {
         self.first.cancel();
         let startup = core::mem::replace(&mut self.on, false);
         let share = self.share(beta, ack);
-        // PLUMB 6-one-answer: what is lost while a landing drains was sent by the window before it.
+        // PLUMB 6-one-answer: packets lost while a landing drains were sent with the window before
+        // it.
         let landed = self.landing.draining_from().filter(|_| startup);
         let pre = landed.unwrap_or(0).max(w.cwnd).min(ack.inflight_before);
         if startup && (self.params.own_recovery || self.is_policed(pre, ack, cx)) {
-            // PLUMB 6-rapid: lands on that share of what was delivered.
+            // PLUMB 6-rapid: ends at that share of the delivered amount.
             let mut recovery = RapidRecovery::new(share, K, pre, cx.iw, cx.mss);
             recovery.account(ack.acked, ack.lost);
             return Some(OwnRecovery::Rapid(recovery));
         }
-        // PLUMB 6-policy: the arm's own answer, unless the path holds more than its factor keeps, or
-        // the window has been cut already.
+        // PLUMB 6-policy: the arm's own recovery, unless the path holds more than its factor keeps
+        // or the window has already been cut.
         let own = loss::is_less(beta, share) || landed.is_some_and(|before| before > w.cwnd);
         own.then(|| OwnRecovery::standing(share.of(pre).min(w.cwnd).max(cx.minimum_window())))
     }
 
-    // PLUMB 7-timeout: a timeout ends it for good.
+    // PLUMB 7-timeout: a timeout ends Plumb for good.
     fn on_timeout(&mut self, _timeout: Timeout, _now: Time, _nxt: Seq) {
         self.on = false;
         self.first.cancel();
     }
 
-    // PLUMB 7-idle: what was sounded before a long pause no longer counts.
+    // PLUMB 7-idle: soundings from before a long pause no longer count.
     fn on_idle(&mut self, _now: Time, _nxt: Seq) {
         self.first.cancel();
         self.sounding.forget();
@@ -450,7 +454,8 @@ impl Startup for Plumb {
         self.on
     }
 
-    // PLUMB 7-undo: after a false alarm it goes on where it was; the round holds time of recovery.
+    // PLUMB 7-undo: after a false alarm startup continues where it was; the round contains recovery
+    // time.
     fn restore(&mut self, on: bool) {
         self.on = on;
         self.rounds.interrupt();
@@ -459,7 +464,7 @@ impl Startup for Plumb {
     fn pacing_gain(&self) -> Ratio {
         match (self.on, self.first.train()) {
             (false, _) => GAIN_SLOW_START,
-            // For a stack that knows no trains: the mean pace of the flight.
+            // For a stack without trains: the mean pace of the flight.
             (true, Some(_)) => GAIN_JUMP,
             (true, None) => self.growth.gain,
         }

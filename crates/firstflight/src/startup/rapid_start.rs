@@ -1,5 +1,5 @@
-//! Rapid Start: a first window spread over a whole round trip, growth by three until a queue shows,
-//! then by two, and a recovery of its own that lands on `beta` times what the path delivered.
+//! Rapid Start: a first window spread over a whole round trip, threefold growth until a queue
+//! shows, then twofold, and a recovery of its own that ends at `beta` times the delivered amount.
 //!
 //! Follows: draft-kazuho-ccwg-rapid-start-02 (2026-03-16, individual). Rules and tests:
 //! `docs/conformance.md`. State: 264 bytes, 152 of them HyStart++'s. The recovery rule is in
@@ -8,10 +8,10 @@
 //!
 //! Departures:
 //! * D1 (threshold): the smaller of `min_rtt + 4 ms` and `1.10 * min_rtt`, as the text says; the
-//!   reference implementation takes the larger of two similar terms (`threshold=quicly`).
-//! * D2 (undo): after a false alarm the window comes back but the algorithm stays off: its one
+//!   reference implementation uses the larger of two similar terms (`threshold=quicly`).
+//! * D2 (undo): after a false alarm the window is restored but the algorithm stays off: its only
 //!   recovery is used up.
-//! * D3 (unpaced): without a pacer it grows twofold and not threefold; an ACK counts all that it
+//! * D3 (unpaced): without a pacer it grows twofold, not threefold; an ACK counts all bytes that it
 //!   newly delivers, as in slow start ([`Context::cap`]).
 
 use super::hystart_plus_plus::{self, HyStartPlusPlus, SavedStage};
@@ -52,7 +52,8 @@ params! {
     /// Every constant of the draft.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params {
-        /// Share `K` of the reduction that is paid by acknowledged bytes: 2/3; 11/18 in older texts.
+        /// Share `K` of the reduction that is charged to acknowledged bytes: 2/3; 11/18 in older
+        /// texts.
         pub k: Ratio = Ratio::new(2, 3),
             "k" ["a fraction below 1" if |k: Ratio| k.num() < k.den()] "share of the reduction that acknowledged bytes pay";
         /// The jump window, `None` for no jump. 2 x IW in the draft.
@@ -62,9 +63,11 @@ params! {
         pub threshold: Threshold = Threshold::Draft, "threshold" [] "RTT rise that ends threefold growth";
         /// Pace at 1.65 in every round instead of 3 and 2, so that later rounds fill their RTT too.
         pub full_rtt_pacing: bool = false, "spread" [] "pace every round over its full RTT (gain 1.65)";
-        /// Bring the smooth recovery; without it the arm's ordinary recovery runs (to measure what the recovery alone is worth).
+        /// Whether to use the smooth recovery; otherwise the arm's ordinary recovery runs (to
+        /// measure the benefit of the recovery alone).
         pub own_recovery: bool = true, "recovery" [] "the smooth first recovery";
-        /// HyStart++ watches too: threefold growth, then twofold, then conservative slow start, then avoidance without a loss.
+        /// Whether HyStart++ runs as well: threefold growth, then twofold, then conservative slow
+        /// start, then avoidance without a loss.
         pub then_hystart: bool = false, "hystart" [] "HyStart++ runs as well and may exit before a loss";
     }
 }
@@ -97,8 +100,8 @@ impl RapidStart {
         }
     }
 
-    /// No queue shows: the floor of the last round trip is at or below the threshold. Unknown
-    /// counts as a queue.
+    /// Whether no queue shows: the RTT floor of the last round trip is at or below the threshold.
+    /// An unknown floor counts as a queue.
     pub fn rapid(&self) -> bool {
         match (self.floor.floor(), self.floor.min_rtt()) {
             // RAPID 3.2-2: equality still allows threefold growth; not latched.
@@ -119,7 +122,7 @@ impl Startup for RapidStart {
     }
 
     fn on_rtt(&mut self, now: Time, rtt: Nanos, _cx: &Context) {
-        // Once inactive it stays so, and nobody asks for the floor any more.
+        // Once inactive it stays inactive, and the floor is not used any more.
         if self.probing {
             self.floor.on_rtt(now, rtt);
         }
@@ -138,7 +141,7 @@ impl Startup for RapidStart {
 
     fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
         if !self.probing {
-            // Also after a false alarm: a conservative slow start that was given back has to run to
+            // This also applies after a false alarm: a restored conservative slow start must run to
             // its end.
             return match &mut self.hystart {
                 Some(hystart) => hystart.grow(ack, acked, w, cx),
@@ -149,7 +152,7 @@ impl Startup for RapidStart {
         let twice = self.rapid() && cx.paced && cx.limited;
         if let Some(hystart) = &mut self.hystart {
             // RAPID 3.2-4: HyStart++ grows and decides; the third part is added while it is in slow
-            // start. Once it has moved to avoidance a loss is an ordinary one.
+            // start. After it has left for avoidance, losses are handled as usual.
             let third = if twice && hystart.phase() == Phase::Startup { acked } else { 0 };
             let grown = hystart.grow(ack, acked, w, cx);
             if grown.verdict == Verdict::Stay {
@@ -163,8 +166,8 @@ impl Startup for RapidStart {
             return Grown::default();
         }
         // RAPID 3.2-1: two bytes per acknowledged byte while no queue shows, one afterwards.
-        // Without a pacer threefold growth would be a burst of three times the window: not
-        // done.
+        // Without a pacer, threefold growth would be a burst of three times the window, so it is
+        // not used.
         let counted = cx.cap(acked);
         let left = w.open(counted * (1 + u64::from(twice)));
         Grown { leftover: left.min(counted), verdict: Verdict::Stay }
@@ -196,7 +199,8 @@ impl Startup for RapidStart {
         if !core::mem::replace(&mut self.probing, false) || !self.params.own_recovery {
             return None;
         }
-        // OURS rapid-pre: the window that was used, or the rest would survive as `s` times itself.
+        // OURS rapid-pre: the used part of the window; otherwise `s` times the unused part would
+        // survive.
         let pre = w.cwnd.min(ack.inflight_before);
         let mut recovery = RapidRecovery::new(beta, self.params.k, pre, cx.iw, cx.mss);
         // RAPID 3.3-2: the ACK that reveals the first loss is charged like any other, that loss
@@ -205,7 +209,7 @@ impl Startup for RapidStart {
         Some(OwnRecovery::Rapid(recovery))
     }
 
-    // OURS rapid-timeout: a timeout ends it for good, in probing and in its recovery.
+    // OURS rapid-timeout: a timeout ends Rapid Start for good, in probing and in its recovery.
     fn on_timeout(&mut self, timeout: Timeout, now: Time, nxt: Seq) {
         self.jump.cancel();
         self.probing = false;
@@ -221,8 +225,8 @@ impl Startup for RapidStart {
         }
     }
 
-    /// OURS rapid-undo: HyStart++'s, if it watches; Rapid Start itself stays off after a false
-    /// alarm (D2).
+    /// OURS rapid-undo: saves HyStart++'s state, if it runs; Rapid Start itself stays off after a
+    /// false alarm (D2).
     fn save(&self) -> Option<SavedStage> {
         self.hystart.as_ref().map(Startup::save)
     }

@@ -6,26 +6,26 @@
 //! point has been passed. 4.0 then drains the queue it built, sending two segments for three
 //! acknowledged, down to what was delivered in the last initial RTT.
 //!
-//! Follows: draft-chung-ccwg-search-09 (17 March 2026) for 4.0 (of -10 no text is at hand); for 3.1 the patch posted to netdev
-//! in December 2024. The authors' files of 2025, 3.1 too by their names, restart otherwise and in
-//! the first edition do not close a bin at its very end: version 3.1-2025.
-//! Growth is slow start's: an ACK counts all that it newly delivers, paced or not.
-//! State: 248 bytes. Tests: `tests/it/search.rs`.
+//! Follows: draft-chung-ccwg-search-09 (17 March 2026) for 4.0 (the text of -10 was not available);
+//! for 3.1 the patch posted to netdev in December 2024. The authors' files of 2025, also named 3.1,
+//! restart differently, and the first edition does not close a bin at its exact end: version
+//! 3.1-2025. Growth is that of slow start: an ACK counts all bytes that it newly delivers, paced or
+//! not. State: 248 bytes. Tests: `tests/it/search.rs`.
 //!
 //! Departures:
-//! * D1: towards which neighbouring bin the look-back is interpolated: the older one; the draft's
-//!   text names the newer, an erratum.
-//! * D2: a delivery above the reference never exits. The kernel's unsigned difference can exit
-//!   there by accident.
+//! * D1: the look-back is interpolated towards the older neighbouring bin; the draft's text names
+//!   the newer one, an erratum.
+//! * D2: a delivery above the reference never causes an exit. The kernel's unsigned difference can
+//!   exit there by accident.
 //! * D3: counters of 4.0 are kept in 32 bits, counted from the first ACK, with one shared shift
 //!   once they pass 4 GiB: the scheme that the 16-bit ports use, exact for four gigabytes of
 //!   startup, at half the state.
-//! * D4: an exit never raises the window: the draining target is capped at the window, or draining
-//!   could not end.
+//! * D4: an exit never raises the window: the draining target is capped at the window, because
+//!   otherwise draining could not end.
 //! * D5: the ring has 26 bins in 3.1 too, not 25: with its look-back of at most 13 bins the 26th is
 //!   never read.
-//! * D6: the reach [`Params::extra`] is at most 15, by the size of the ring; the 40 of one kernel
-//!   version would double the state.
+//! * D6: the reach [`Params::extra`] is at most 15, limited by the size of the ring; the value 40
+//!   of one kernel version would double the state.
 
 mod bins;
 mod params;
@@ -48,7 +48,7 @@ use crate::units::{MAX_BYTES, Nanos, Ratio, Seq, Time, mul_div};
 /// ten bins.
 const BIN_PERCENT: u64 = 35;
 
-/// What closing a bin concluded.
+/// Result of closing a bin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Delivery fell short by this many percent: slow start ends.
@@ -56,15 +56,15 @@ pub enum Outcome {
         /// Shortfall in percent of the reference, rounded down.
         norm_percent: u8,
     },
-    /// Not paced fall short enough.
+    /// The shortfall is below the threshold.
     Continue {
         /// Shortfall in percent of the reference, rounded down; 0 also if more was delivered than
         /// expected.
         norm_percent: u8,
     },
-    /// The window one RTT ago is not complete yet.
+    /// The window one RTT ago is not yet complete.
     Warming,
-    /// The RTT grew so far that the window one RTT ago is no longer on record.
+    /// The RTT has grown so much that the window one RTT ago is no longer on record.
     RttInflated {
         /// Bins looked back, at most 65 535.
         bins: u16,
@@ -73,8 +73,8 @@ pub enum Outcome {
     ZeroSent,
 }
 
-/// How often each outcome occurred, and what helps to tune the threshold and the reach. Counters
-/// saturate at 65 535.
+/// Counts of each outcome, and values for tuning the threshold and the reach. Counters saturate at
+/// 65 535.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// [`Outcome::Exit`].
@@ -97,12 +97,12 @@ pub struct Stats {
     pub max_norm_percent: u8,
     /// At the exit: bytes delivered in the last initial RTT, the BDP with an empty queue.
     pub empty_queue_target: u64,
-    /// At the exit: bytes delivered in the last current RTT, the BDP with the queue as it stood; 0
-    /// if that is longer than a window.
+    /// At the exit: bytes delivered in the last current RTT, the BDP with the queue at that time; 0
+    /// if the RTT is longer than a window.
     pub full_queue_target: u64,
 }
 
-/// The counters of [`Stats`], which has the targets beside them.
+/// The counters of [`Stats`], without its targets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counts {
     exits: u16,
@@ -152,7 +152,7 @@ enum Stage {
 pub struct Search {
     params: Params,
     stage: Stage,
-    /// There is a record: the grid below and the bins are in force.
+    /// Whether there is a record, so that the grid below and the bins are valid.
     recording: bool,
     last: Option<Outcome>,
     counts: Counts,
@@ -164,18 +164,19 @@ pub struct Search {
     initial_rtt: Nanos,
     /// End of the bin that is open now.
     end: Time,
-    /// Bins in which the application was the limit, the open one as bit 0, older ones above it.
+    /// Bins in which the application was the limit: the open bin is bit 0, older bins follow above
+    /// it.
     idle_bins: u32,
     bins: Bins,
-    /// [`Stats::empty_queue_target`]; at least this and the initial window is what draining aims
-    /// at.
+    /// [`Stats::empty_queue_target`]; the draining target is the larger of this and the initial
+    /// window.
     empty_queue_target: u64,
     /// [`Stats::full_queue_target`], for the record only: 4 GiB at most.
     full_queue_target: u32,
 }
 
 impl Search {
-    /// A search with these parameters, armed.
+    /// Creates an armed search with these parameters.
     pub const fn new(mut params: Params) -> Search {
         params.thresh_percent = clamp(params.thresh_percent, 1, 50);
         params.extra = clamp(params.extra, 1, MAX_EXTRA);
@@ -208,7 +209,7 @@ impl Search {
         }
     }
 
-    /// The parameters, after they were cut to their ranges.
+    /// The parameters, clamped to their ranges.
     pub fn params(&self) -> &Params {
         &self.params
     }
@@ -241,7 +242,7 @@ impl Search {
         }
     }
 
-    /// What the last closed bin concluded, if one closed since the record began.
+    /// Outcome of the last closed bin, if one closed since the record began.
     pub fn last_outcome(&self) -> Option<Outcome> {
         self.last
     }
@@ -257,18 +258,18 @@ impl Search {
         self.recording.then(|| Nanos(bin_of(self.initial_rtt).get()))
     }
 
-    /// Still looking for saturation.
+    /// Whether it is still looking for saturation.
     pub fn armed(&self) -> bool {
         self.stage == Stage::Armed
     }
 
-    /// What draining aims at, or the initial window if that is more, and the acknowledged bytes not
-    /// yet turned into credit.
+    /// While draining: the empty-queue target, and the acknowledged bytes not yet turned into
+    /// credit. The effective target is at least the initial window.
     pub fn draining(&self) -> Option<(u64, u64)> {
         (self.stage == Stage::Draining).then(|| (self.empty_queue_target, u64::from(self.credit)))
     }
 
-    /// Armed, with nothing on record: the next RTT sample becomes the initial RTT.
+    /// Arms the search with an empty record: the next RTT sample becomes the initial RTT.
     fn rearm(&mut self) {
         self.stage = Stage::Armed;
         self.forget();
@@ -300,9 +301,9 @@ impl Search {
             (true, rtt, ack.now + Nanos(bin_of(rtt).get()), 0);
         self.bins = Bins::EMPTY;
         self.idle_bins = 0;
-        // Counted from before the flight that this ACK belongs to, so that a record begun late in a
-        // connection looks like one begun at its start. The files of 3.1 count from the
-        // start of the connection, always.
+        // Counts from before the flight of this ACK, so that a record started late in a connection
+        // looks like one started at its beginning. The files of 3.1 always count from the start of
+        // the connection.
         self.bins.delivered_base = match self.params.version {
             Version::V3_1 | Version::V3_1In2025 => 0,
             Version::V4_0 => so_far.delivered.saturating_sub(ack.acked),
@@ -316,8 +317,8 @@ impl Search {
 
     /// Every ACK while armed: closes the bins that ended before it and evaluates once.
     fn watch(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
-        // SEARCH app-limited-1: seeing deliveries only, 3.1 cannot tell a pause of the application
-        // from saturation. Its later files restart.
+        // SEARCH app-limited-1: 3.1 sees only deliveries and cannot distinguish a pause of the
+        // application from saturation. Its later files restart.
         if self.params.version == Version::V3_1In2025 && ack.app_limited {
             if self.recording {
                 self.reset(0);
@@ -334,7 +335,7 @@ impl Search {
             self.begin(ack, rtt, &cx.so_far);
             return Verdict::Stay;
         }
-        // Asked on every ACK, and no for most: before the length of a bin is worked out.
+        // Checked on every ACK, before the bin length is computed: most ACKs close no bin.
         let Some(late) = late_by(self.end, ack.now, self.params.boundary) else {
             return Verdict::Stay;
         };
@@ -345,8 +346,8 @@ impl Search {
             idx: u64::from(self.idx),
         };
         let passed = (late.0 / grid.bin).saturating_add(1);
-        // SEARCH missed-1: a record with so long a gap says nothing; the next sample starts
-        // another.
+        // SEARCH missed-1: a record with such a long gap is useless; the next sample starts a new
+        // one.
         let stale = match self.params.missed_bins {
             MissedBins::Off => false,
             MissedBins::Window => passed > WINDOW,
@@ -358,8 +359,8 @@ impl Search {
         };
         if stale {
             self.reset(passed);
-            // SEARCH missed-3: 3.1 begins the next record with this very ACK, the later files on
-            // bins of the old length if the gap was short.
+            // SEARCH missed-3: 3.1 starts the next record with this ACK; the later files keep the
+            // old bin length if the gap was short.
             if self.params.version != Version::V4_0 {
                 let keeps =
                     matches!(self.params.missed_bins, MissedBins::Initial(_)) && passed <= WINDOW;
@@ -373,7 +374,7 @@ impl Search {
         let counter = self.reference_counter(ack, &cx.so_far);
         self.bins.store(idx, cx.so_far.delivered, counter, self.params.bits);
         let grid = Grid { idx, end: grid.end + grid.length() * passed, ..grid };
-        // Of several bins that end with this ACK the last one has it.
+        // If several bins end with this ACK, the last one gets the bit.
         let shifted = u32::try_from(passed).ok().and_then(|by| self.idle_bins.checked_shl(by));
         self.idle_bins = shifted.unwrap_or(0) | u32::from(ack.app_limited) << 1;
         (self.idx, self.end) = (u32::try_from(idx).unwrap_or(u32::MAX), grid.end);
@@ -390,7 +391,7 @@ impl Search {
     }
 
     /// Compares the window that just ended with the one an RTT ago. The RTT is the current sample:
-    /// what is delivered now was sent that long ago.
+    /// data delivered now was sent that long ago.
     fn evaluate(&mut self, grid: &Grid, rtt: Nanos) -> Outcome {
         // SEARCH look-1: back by the current RTT, not the initial one.
         let look = rtt.0 / grid.bin;
@@ -401,11 +402,11 @@ impl Search {
             Warmup::Strict => WINDOW + 1,
             Warmup::Kernel => WINDOW,
         };
-        // SEARCH warm-1: no judgement before the whole window one RTT ago is on record.
+        // SEARCH warm-1: no evaluation before the whole window one RTT ago is on record.
         let Some(prev) = grid.idx.checked_sub(look).filter(|&prev| prev >= first) else {
             return Outcome::Warming;
         };
-        // SEARCH reach-1: nor beyond the record.
+        // SEARCH reach-1: no evaluation beyond the record.
         if look >= u64::from(self.params.extra) {
             return Outcome::RttInflated { bins: look_u16 };
         }
@@ -417,12 +418,12 @@ impl Search {
         };
         let near = u128::from(self.bins.reference(prev)) * u128::from(100 - frac.min(100));
         let far = u128::from(self.bins.reference(neighbour)) * u128::from(frac);
-        // SEARCH compare-1: against what was sent (4.0), or twice what was delivered (3.1).
+        // SEARCH compare-1: compared with the bytes sent (4.0), or twice the bytes delivered (3.1).
         let expected = match self.params.version {
             Version::V3_1 | Version::V3_1In2025 => 2 * ((near + far) / 100),
             Version::V4_0 => (near + far) / 100,
         };
-        // SEARCH compare-2: of nothing there is no share.
+        // SEARCH compare-2: no share of zero bytes can be computed.
         if expected == 0 {
             return Outcome::ZeroSent;
         }
@@ -439,9 +440,9 @@ impl Search {
         }
     }
 
-    /// SEARCH app-limited-2: the application was the limit in a bin that was compared.
+    /// SEARCH app-limited-2: whether the application was the limit in a compared bin.
     fn idled(&self, look: u64) -> bool {
-        // The newest closed bin is bit 1; the reference has a neighbour more.
+        // The newest closed bin is bit 1; the reference has one more bin for its neighbour.
         let window = |first: u64, bins: u64| ((1u64 << bins) - 1) << first.min(31);
         let compared = window(1, WINDOW) | window(1 + look, WINDOW + 1);
         u64::from(self.idle_bins) & compared != 0
@@ -464,8 +465,7 @@ impl Search {
     }
 
     fn exit(&mut self, grid: &Grid, rtt: Nanos, w: Window, cx: &Context) -> Verdict {
-        // Whole bins, rounded up: 3 bins are 1.05 initial RTTs. The delivered ring reaches back
-        // ten.
+        // Whole bins, rounded up: 3 bins are 1.05 initial RTTs. The delivered ring covers ten bins.
         let span = |time: Nanos| time.0.div_ceil(grid.bin.get()).min(WINDOW);
         let empty = self.bins.delivered(grid.idx, span(grid.initial_rtt));
         let full_bins = rtt.0.div_ceil(grid.bin.get());
@@ -473,11 +473,12 @@ impl Search {
         self.empty_queue_target = empty;
         self.full_queue_target = u32::try_from(full).unwrap_or(u32::MAX);
 
-        // SEARCH target-1: what the last three bins delivered is the BDP with an empty queue; at
-        // least IW, never more than the window (D4).
+        // SEARCH target-1: the bytes delivered in the last three bins are the BDP with an empty
+        // queue; at least IW, at most the window (D4).
         let target = empty.max(cx.iw).min(w.cwnd);
         let cwnd = match self.params.exit {
-            // SEARCH exit-1: 4.0 drains, 3.1 keeps the window, the others go there at once.
+            // SEARCH exit-1: 4.0 drains, 3.1 keeps the window, the other modes set the window at
+            // once.
             Exit::Drain if target < w.cwnd => {
                 (self.stage, self.credit) = (Stage::Draining, 0);
                 return Verdict::Hold { cwnd: w.cwnd };
@@ -500,8 +501,8 @@ impl Search {
         })
     }
 
-    /// SEARCH drain-1: on every ACK the window follows what is in flight down, less one segment of
-    /// credit per `drain_ratio` acknowledged.
+    /// SEARCH drain-1: on every ACK the window follows the bytes in flight down, plus one segment
+    /// of credit per `drain_ratio` acknowledged.
     fn drain(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
         let target = self.empty_queue_target.max(cx.iw);
         let mss = cx.mss.clamp(1, MAX_BYTES);
@@ -525,7 +526,7 @@ impl Search {
     }
 }
 
-/// How long ago the open bin ended, if it has.
+/// Time since the end of the open bin, if it has ended.
 #[inline]
 fn late_by(end: Time, now: Time, boundary: Boundary) -> Option<Nanos> {
     // SEARCH bins-2: an ACK at the very end of a bin closes it.
@@ -588,7 +589,7 @@ impl Startup for Search {
         Grown { leftover, verdict: Verdict::Stay }
     }
 
-    // SEARCH end-1: congestion ends it, draining included; the reduction is the ordinary one.
+    // SEARCH end-1: congestion ends the search, draining included; the ordinary reduction follows.
     fn on_congestion(
         &mut self,
         _signal: Signal,
@@ -602,7 +603,7 @@ impl Startup for Search {
     }
 
     /// SEARCH rearm-1: slow start runs again, perhaps on another path; the initial RTT is measured
-    /// anew.
+    /// again.
     fn on_timeout(&mut self, _timeout: Timeout, _now: Time, _nxt: Seq) {
         self.rearm();
     }
@@ -615,8 +616,8 @@ impl Startup for Search {
         Looking(self.stage != Stage::Done)
     }
 
-    /// A drain that a false alarm cut short is not resumed but searched for again: the record is
-    /// still there, so that takes one bin.
+    /// A drain that a false alarm interrupted is not resumed; the search starts again. The record
+    /// is still there, so this takes one bin.
     fn restore(&mut self, saved: Looking) {
         if saved.0 {
             self.stage = Stage::Armed;

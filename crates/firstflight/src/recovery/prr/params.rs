@@ -1,4 +1,5 @@
-//! Which document's proportional rate reduction, and the readings that are left open.
+//! Options of proportional rate reduction: which document applies, and how open questions are
+//! resolved.
 //!
 //! Follows: see [`super`], to whose departures D1 to D5 the options refer.
 
@@ -9,68 +10,70 @@ use crate::recovery::LostRepeat;
 /// RFC 6937: how fast the pipe may climb back to the target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Bound {
-    /// Conservation: never more sent than delivered.
+    /// Conservation: never send more than was delivered.
     Crb,
-    /// Slow start: what was delivered and one segment more per ACK.
+    /// Slow start: send the delivered bytes plus one segment per ACK.
     #[default]
     Ssrb,
-    /// None: jump to the target, as RFC 6675 does. For measurements.
+    /// Unbounded: jump to the target, as RFC 6675 does. For measurements.
     Ub,
 }
 
-/// What an episode grants that opens with nothing delivered, as a loss timer opens it.
+/// Grant of an episode that opens without a delivery, for example by a loss timer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum TimerEntry {
     /// One segment (ours; D3).
     #[default]
     Forced,
-    /// Nothing before the next delivery (the letter of RFC 9937).
+    /// Nothing before the next delivery (RFC 9937 taken literally).
     Strict,
-    /// What one delivered segment would grant (Linux).
+    /// The grant of one delivered segment (Linux).
     Linux,
 }
 
 named! {
-    /// Which ACKs are safe: those that allow one segment more at or below the target.
+    /// Which ACKs are safe, that is, allow an extra segment at or below the target.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub enum SafeAck {
-        /// Those that show progress and no further loss (RFC 9937; in Linux' rules without the clause about the rescue).
+        /// ACKs that show progress and no further loss (RFC 9937; in Linux's rules without the
+        /// rescue clause).
         #[default]
         Progress = "9937",
-        /// The first definition, Linux of 2015: those that acknowledge a repeat, so not in the first round, while none is found lost.
+        /// The first definition (Linux of 2015): ACKs that acknowledge a retransmission while none
+        /// is declared lost, so none in the first round.
         Repeat = "2015",
     }
 }
 
-/// Which document rules.
+/// The document whose rules apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rules {
     /// RFC 6937.
     Rfc6937 {
         /// The bound at or below the target.
         bound: Bound,
-        /// An ACK that delivers nothing changes nothing. The text recomputes, and SSRB may then
+        /// Whether an ACK that delivers nothing is ignored. The RFC recomputes, and SSRB may then
         /// send its extra segment.
         ignore_zero_delivery: bool,
-        /// Force the first repeat (D2).
+        /// Whether to force the first retransmission (D2).
         force_first: bool,
     },
     /// RFC 9937.
     Rfc9937 {
-        /// An opening without a delivery.
+        /// Grant of an opening without a delivery.
         timer: TimerEntry,
-        /// Which ACKs are safe.
+        /// The ACKs that count as safe.
         safe_ack: SafeAck,
     },
     /// Linux since 4.3: slope from the window at entry, no rescue clause.
     Linux {
-        /// Which ACKs are safe.
+        /// The ACKs that count as safe.
         safe_ack: SafeAck,
     },
 }
 
 named! {
-    /// The rules by the name that an arm gives them.
+    /// The rules by their name in an arm.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Mode {
         /// RFC 9937.
@@ -86,18 +89,18 @@ named! {
     }
 }
 
-/// How a segment is fitted into what is due in the proportional branch.
+/// How whole segments are fitted to the due amount in the proportional branch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Rounding {
-    /// A whole segment goes while anything is due (D1).
+    /// A whole segment is sent while anything is due (D1).
     #[default]
     WholeSegment,
-    /// A segment goes only if all of it is due: FreeBSD's base stack, and hosts that cut segments
-    /// to the window shown.
+    /// A segment is sent only if all of it is due: FreeBSD's base stack, and hosts that cut
+    /// segments to the window.
     Exact,
 }
 
-/// What the deliveries reported on this connection are worth.
+/// Reliability of the deliveries reported on this connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Evidence {
     /// SACK or packet numbers: exact.
@@ -105,8 +108,8 @@ pub enum Evidence {
     Exact,
     /// Duplicate ACKs, one segment each.
     Duplicates,
-    /// Duplicate ACKs, of which no more than the flight at entry is believed in an episode: forged
-    /// ones gain nothing (RFC 9937).
+    /// Duplicate ACKs, capped at the flight at entry per episode, so that forged ones gain nothing
+    /// (RFC 9937).
     DuplicatesCapped,
 }
 
@@ -114,15 +117,16 @@ params! {
     /// Parameters.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params {
-        /// Which document rules.
+        /// The document whose rules apply.
         pub rules: Rules = Rules::Rfc9937 { timer: TimerEntry::Forced, safe_ack: SafeAck::Progress };
         /// How segments are fitted.
         pub rounding: Rounding = Rounding::WholeSegment;
         /// How deliveries are known.
         pub evidence: Evidence = Evidence::Exact;
-        /// At most one extra segment (SSRB, SafeACK) per segment delivered: splitting ACKs gains nothing.
+        /// At most one extra segment (SSRB, SafeACK) per segment delivered, so that splitting ACKs
+        /// gains nothing.
         pub split_guard: bool = false, "guard" [] "splitting ACKs gains no extra segments";
-        /// What a lost repeat does.
+        /// Effect of a lost retransmission.
         pub lost_repeat: LostRepeat = LostRepeat::CutAgain, "lost" [] "effect of a lost retransmission";
     }
     preset "mode": Mode [] "RFC 9937, a bound of RFC 6937, or the kernel's", of |params| params.mode(), make Params::of_mode;
@@ -133,7 +137,7 @@ params! {
 }
 
 impl Params {
-    /// RFC 6937 with this bound, as its text has it but for D2.
+    /// RFC 6937 with this bound, as written except for D2.
     pub const fn rfc6937(bound: Bound) -> Params {
         Params::of(
             Rules::Rfc6937 { bound, ignore_zero_delivery: false, force_first: true },
@@ -175,7 +179,7 @@ impl Params {
         }
     }
 
-    /// RFC 6937 knows no safe ACKs.
+    /// RFC 6937 has no safe ACKs.
     fn safe_ack(self) -> Option<SafeAck> {
         match self.rules {
             Rules::Rfc9937 { safe_ack, .. } | Rules::Linux { safe_ack } => Some(safe_ack),

@@ -1,8 +1,8 @@
-//! The three ways in which BEST reads a rate off the ACKs of one round, and the RTT floor they are
-//! multiplied with.
+//! The three ways in which BEST estimates a rate from the ACKs of one round, and the RTT floor that
+//! the rate is multiplied with.
 //!
-//! Each is wrong in its own way, which is why [`Best`](super::Best) compares them: spacing is far
-//! too high when the return path compresses ACKs, chunks are too low while the window is small, the
+//! Each has its own error, so [`Best`](super::Best) compares them: spacing rates are far too high
+//! when the return path compresses ACKs, chunk rates are too low while the window is small, and the
 //! receiver's clock is coarse.
 //!
 //! Follows: ours. State: 24 bytes (RTT floor), 48 (arrivals), 40 (receiver's clock). Departures:
@@ -11,13 +11,13 @@
 use crate::signal::rate_histogram::{FineRate, RateHistogram};
 use crate::units::{Nanos, Time};
 
-/// BEST pair-1: intervals shorter than this are merged until they are not (`COALESCE`); time stamps
-/// of single ACKs are no finer on real hosts.
+/// BEST pair-1: intervals are merged until they are at least this long (`COALESCE`); timestamps of
+/// single ACKs are not finer on real hosts.
 pub(super) const COALESCE: Nanos = Nanos::from_micros(20);
-/// The shortest gap that can begin a burst of a slotted return path.
+/// The shortest gap that can start a burst of a slotted return path.
 const BURST_GAP: Nanos = Nanos::from_micros(500);
-/// BEST clock-1: a train on the receiver's clock has to span this many ticks (`TS_MIN`); one tick
-/// of rounding is then 6 %.
+/// BEST clock-1: a train on the receiver's clock must span this many ticks (`TS_MIN`); one tick of
+/// rounding is then 6 %.
 const TS_MIN: u32 = 16;
 /// BEST clock-2: a train breaks where the clock advances by more ticks than this.
 const TS_BREAK: u32 = 2;
@@ -44,8 +44,8 @@ impl ShortRtt {
     }
 }
 
-/// A rate kept from one round to the next, in five bytes: read once a round, so unpacking it costs
-/// nothing. A terabit per second and more is kept as one.
+/// A rate kept from one round to the next, in five bytes: it is read once per round, so the cost of
+/// unpacking is negligible. Rates above a terabit per second are stored as one terabit per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct KeptRate([u8; 5]);
 
@@ -67,8 +67,8 @@ impl KeptRate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RttFloor {
     buckets: [ShortRtt; 4],
-    /// When the newest bucket began; without meaning while all are empty. Buckets count from a
-    /// sample and not from the clock's origin, which must not matter.
+    /// Start of the newest bucket; meaningless while all are empty. Buckets count from a sample,
+    /// because the clock's origin must not matter.
     begun: Time,
 }
 
@@ -107,8 +107,8 @@ fn average(old: u32, new: u32) -> u32 {
 }
 
 /// Rates from the arrival times of ACKs: pairs (`P`) and chunks (`C`). Spans end at the last ACK;
-/// those of intervals that still run are shorter than a quarter of the RTT, which has 32 bits of
-/// nanoseconds itself.
+/// spans of open intervals are shorter than a quarter of the RTT, which itself has 32 bits of
+/// nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Arrivals {
     /// The last ACK, if one was `seen`.
@@ -124,10 +124,9 @@ pub(super) struct Arrivals {
     chunk_span: u32,
     /// Average gap inside a burst, ns; zero before the first.
     burst_gap: u32,
-    /// Time since the last burst began, ns; as long as can be until there was one.
+    /// Time since the last burst began, ns; the maximum until there was one.
     burst_age: u32,
-    /// Average time between bursts, ns; zero if none repeated, which is also what a path without
-    /// bursts has.
+    /// Average time between bursts, ns; zero if bursts did not recur or there were none.
     burst_period: u32,
 }
 
@@ -145,7 +144,7 @@ impl Arrivals {
         burst_period: 0,
     };
 
-    /// The path may have changed: the release period is learned anew, intervals start over.
+    /// The path may have changed: the release period is learned again, and intervals restart.
     pub(super) fn forget(&mut self) {
         *self = Arrivals { last: self.last, seen: self.seen, ..Arrivals::EMPTY };
     }
@@ -155,7 +154,7 @@ impl Arrivals {
         Nanos(u64::from(self.burst_period))
     }
 
-    /// An ACK whose bytes say nothing about the path's rate: what follows is measured from here.
+    /// An ACK whose bytes say nothing about the path's rate: later measurements start here.
     pub(super) fn skip(&mut self, now: Time) {
         let gap = if self.seen { now.since(self.last) } else { Nanos::ZERO };
         self.burst_age = self.burst_age.saturating_add(short(gap.0));
@@ -178,8 +177,8 @@ impl Arrivals {
             self.skip(now);
             return;
         }
-        // BEST chunk-1: a chunk spans a sixteenth of an RTT and a release period, or the burst that
-        // closes one would look like a rate.
+        // BEST chunk-1: a chunk spans at least a sixteenth of an RTT and a release period;
+        // otherwise the burst that closes a chunk would look like a rate.
         let chunk_span = (rtt_min.0 / 16).max(u64::from(self.burst_period).min(rtt_min.0 / 4));
         let gap = now.since(self.last);
         if gap > Nanos(rtt_min.0 / 8) {
@@ -217,15 +216,15 @@ impl Arrivals {
             self.chunk.max(FineRate::from_bytes_over(u64::from(self.chunk_bytes), Nanos(span)));
     }
 
-    /// Finds the period at which a return path releases bursts of ACKs, if it does.
+    /// Finds the period at which the return path releases bursts of ACKs, if there is one.
     fn on_gap(&mut self, gap: Nanos, rtt_min: Nanos) {
         self.burst_age = self.burst_age.saturating_add(short(gap.0));
-        // BEST chunk-2: a gap far longer than those inside a burst begins the next.
+        // BEST chunk-2: a gap far longer than those inside a burst starts the next burst.
         if gap < BURST_GAP.max(Nanos(u64::from(self.burst_gap) * 8)) {
             self.burst_gap = average(self.burst_gap, short(gap.0));
             return;
         }
-        // Longer pauses are the window waiting for its next round trip, not the path collecting
+        // In longer pauses the window waits for its next round trip; the path is not collecting
         // ACKs.
         if u64::from(self.burst_age) <= rtt_min.0 / 4 {
             self.burst_period = average(self.burst_period, self.burst_age);
@@ -234,25 +233,25 @@ impl Arrivals {
     }
 }
 
-/// How long a tick of the receiver's clock is.
+/// Length of a tick of the receiver's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tick {
-    /// No time stamp seen yet.
+    /// No timestamp seen yet.
     Unseen,
-    /// 1 ms, not checked yet; the check began with this one.
+    /// 1 ms, not checked yet; the check began with this timestamp.
     Assumed { since: Time, first: u32 },
     /// Checked: one of [`TICKS_MS`], by index.
     Checked(u8),
-    /// No length that stacks use: rates cannot be read off this clock.
+    /// Not a length that stacks use: the clock cannot be used for rates.
     Unusable,
 }
 
-/// ACKs whose time stamps follow each other closely.
+/// ACKs whose timestamps follow each other closely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Train {
     first: u32,
     last: u32,
-    /// Without those of the first ACK; saturates at 4 GiB.
+    /// Bytes acknowledged after the first ACK; saturates at 4 GiB.
     bytes: u32,
 }
 
@@ -270,7 +269,7 @@ impl ReceiverClock {
     pub(super) const EMPTY: ReceiverClock =
         ReceiverClock { train: None, tick: Tick::Unseen, best: FineRate::ZERO };
 
-    /// The length of a tick in milliseconds, once it was checked and made sense.
+    /// The length of a tick in milliseconds, once checked and valid.
     pub(super) fn checked_tick_ms(&self) -> Option<u64> {
         match self.tick {
             Tick::Checked(i) => TICKS_MS.get(usize::from(i)).copied(),
@@ -295,7 +294,7 @@ impl ReceiverClock {
         }
     }
 
-    /// The estimation starts over; the clock itself stays as it is.
+    /// Restarts the estimation; the clock itself is unchanged.
     pub(super) fn forget(&mut self) {
         *self = ReceiverClock { train: None, best: FineRate::ZERO, ..*self };
     }

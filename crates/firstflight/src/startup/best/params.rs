@@ -7,7 +7,7 @@ use crate::options::{Listed, OptionValue, params};
 use crate::units::Time;
 use core::fmt;
 
-/// The startup that runs beside BEST and decides where BEST is silent.
+/// The startup that runs in parallel with BEST and decides whenever BEST does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FallbackParams {
     /// SEARCH.
@@ -18,7 +18,7 @@ pub enum FallbackParams {
     None,
 }
 
-/// What runs beside BEST, by name; with its own defaults.
+/// The fallback by name, with its own defaults.
 impl OptionValue for FallbackParams {
     fn parse(text: &str) -> Option<FallbackParams> {
         match text {
@@ -47,20 +47,24 @@ params! {
     /// The options.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params {
-        /// Spacing samples that a round needs (`N_MIN`), 1 to 255: 8, or up to 32 where delayed ACKs on short paths do not matter.
+        /// Spacing samples that a round needs (`N_MIN`), 1 to 255: 8, or up to 32 if delayed ACKs
+        /// on short paths do not matter.
         pub min_samples: u8 = 8, "samples" [1..=255] "spacing samples required per round";
-        /// Which percentile of the spacing rates is taken, 0 to 100; 50. No other is right on a path that compresses ACKs.
+        /// Percentile of the spacing rates to use, 0 to 100. Only the default of 50 is right on a
+        /// path that compresses ACKs.
         pub percentile: u8 = 50, "percentile" [0..=100] "percentile of a round's spacing rates";
-        /// The bottleneck's queue in bytes, where known: the threshold stays at or below twice that, because bursts overflow short queues early.
+        /// The bottleneck's queue in bytes, if known: the threshold is at most twice that, because
+        /// bursts overflow short queues early.
         pub queue_hint: Option<u64> = None, "queue" ["off, or bytes"] "known queue size; ssthresh stays at or below twice that";
-        /// A moment at which the path was reassigned, where known: around it and every 15 s from it nothing is measured.
+        /// A time at which the path was reassigned, if known: around it, and every 15 s from it,
+        /// nothing is measured.
         pub reassigned_at: Option<Time> = None;
-        /// What decides where BEST is silent.
+        /// The startup that decides whenever BEST does not.
         pub fallback: FallbackParams = FallbackParams::Search(search::Params::V4_0), "fallback" [] "startup that decides when BEST has no estimate";
     }
 }
 
-/// Which estimators supported a threshold.
+/// The estimators that supported a threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
     /// The receiver's clock, over two rounds, and not below the chunks.
@@ -69,18 +73,18 @@ pub enum Why {
     Pair,
 }
 
-/// What the end of a round concluded: exactly one of these.
+/// Result of the end of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The threshold was set (to [`Best::aim`](super::Best::aim)).
     Set {
-        /// On whose word.
+        /// The estimators that supported it.
         why: Why,
     },
-    /// The estimate lies below the window already; leaving now is the fallback's decision.
+    /// The estimate is already below the window; the fallback decides whether to leave now.
     Late,
-    /// The round's smallest RTT stood above the minimum: a queue on the way out or back, and no
-    /// statement is possible.
+    /// The round's smallest RTT was above the minimum: a queue on the forward or return path makes
+    /// an estimate impossible.
     Inflated,
     /// The estimate is the sender's own pacing rate.
     Pacer,
@@ -88,13 +92,13 @@ pub enum Outcome {
     Few,
     /// The samples around the median are a factor of two apart: it lies between two modes.
     Ambiguous,
-    /// The round before did not say the same.
+    /// The previous round gave a different rate.
     Unstable,
-    /// Spacing promises more than twice what chunks deliver: ACKs are compressed.
+    /// The spacing rate is more than twice the chunk rate: ACKs are compressed.
     Disagree,
 }
 
-/// How often each outcome occurred, and the rare paths; saturating at 255, skipped ACKs at 65 535.
+/// Counts of each outcome and of rare events; saturating at 255, skipped ACKs at 65 535.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// [`Outcome::Set`].
@@ -113,7 +117,7 @@ pub struct Counts {
     pub unstable: u8,
     /// [`Outcome::Disagree`].
     pub disagree: u8,
-    /// The estimation started over because the path changed.
+    /// Restarts of the estimation because the path changed.
     pub restarts: u8,
     /// ACKs that gave no samples: application limits, holes, reassignments, RTTs below 2 ms.
     pub skipped_acks: u16,

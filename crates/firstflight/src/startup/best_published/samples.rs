@@ -1,36 +1,35 @@
-//! The rates of one round, as far as they can still become its percentile.
+//! The rates of one round that can still become its percentile.
 //!
 //! BESTPUB rate-4: the published code sorts up to 300 rates and picks one by its rank when the
-//! round ends. How many more will come is not known, but never more than fill the array: a rate
-//! whose rank is already beyond the last one that can be asked for, or so low that not even that
-//! many larger ones to come would make it the one, is only counted. What is left fits half the
-//! array and answers the same, to the bit.
+//! round ends. The number of further rates is unknown, but limited by the array. A rate is only
+//! counted if its rank is already above the highest possible one, or so low that even the maximum
+//! number of larger rates could not make it the percentile. The remaining rates fit into half the
+//! array and give exactly the same result.
 //!
 //! Follows: ours, in place of the array of the published code. State: 306 bytes. Departures: none.
 
 /// BESTPUB rate-3: rates counted per round; later ones of the same round are dropped.
 pub const CAPACITY: usize = 300;
 
-/// The most rates that are open at once: a percentile `p` of `n` is number `ceil(n p / 100)`, so at
-/// most `3 p` may be asked for, and at most `300 - 3 p + 1` ranks lie between the lowest that may
-/// and that one.
+/// Maximum number of rates open at once: a percentile `p` of `n` is number `ceil(n p / 100)`, so
+/// the highest possible rank is `3 p`, and at most `300 - 3 p + 1` ranks lie between the lowest
+/// possible one and that.
 const OPEN: usize = CAPACITY / 2;
 
-/// BESTPUB rate-2: where the percentile lies among `n` sorted samples; the lower neighbour where
-/// two qualify.
+/// BESTPUB rate-2: index of the percentile among `n` sorted samples; the lower one if two qualify.
 pub fn percentile_index(n: u16, percentile: u8) -> usize {
     let position = usize::from(n) * usize::from(percentile.min(100));
     if position.is_multiple_of(100) { (position / 100).saturating_sub(1) } else { position / 100 }
 }
 
-/// The rates of one round in ascending order, those that are settled only counted.
+/// The rates of one round in ascending order; settled rates are only counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Samples {
     kept: [u16; OPEN],
     held: u16,
-    /// Rates below `kept` that were let go.
+    /// Number of dropped rates below `kept`.
     below: u16,
-    /// All of the round, at most [`CAPACITY`].
+    /// Number of all rates of the round, at most [`CAPACITY`].
     offered: u16,
 }
 
@@ -50,8 +49,7 @@ impl Samples {
         (self.held, self.below, self.offered) = (0, 0, 0);
     }
 
-    /// The rate that the percentile picks among all of the round; 0 if it has none (D2 of
-    /// [`super`]).
+    /// The percentile of all rates of the round; 0 if there are none (D2 of [`super`]).
     pub(super) fn pick(&self, percentile: u8) -> u16 {
         let rank = percentile_index(self.offered, percentile);
         rank.checked_sub(usize::from(self.below))
@@ -66,20 +64,20 @@ impl Samples {
             return;
         }
         self.offered += 1;
-        // The ranks that may still be asked for: from `lowest`, if only larger rates follow and the
+        // The ranks that are still possible: from `lowest`, if only larger rates follow and the
         // array fills, to `highest`.
         let highest = percentile_index(CAPACITY as u16, percentile);
         let lowest = (highest + usize::from(self.offered)).saturating_sub(CAPACITY);
         let (held, below) = (usize::from(self.held).min(OPEN), usize::from(self.below));
         let at = self.kept[..held].partition_point(|&other| other <= rate);
         if below < lowest {
-            // The smallest is settled: it, or this one, which is smaller still.
+            // The smallest rate is settled: the kept one, or this one if it is even smaller.
             if at > 0 {
                 self.kept.copy_within(1..at, 0);
                 self.kept[at - 1] = rate;
             }
             self.below += 1;
-            // What was above has moved up a rank, and the largest may be settled with it.
+            // The rates above have moved up a rank, and the largest may now be settled.
             self.held = held.min((highest + 1).saturating_sub(below + 1)) as u16;
         } else {
             // The largest makes room if it is settled; a rate beyond it is settled at once.

@@ -1,5 +1,5 @@
-//! What Plumb reads by the receiver's clock, where there is one: the same as by its own, without
-//! what the way back adds.
+//! Plumb's measurements by the receiver's clock, if there is one: the same as by the sender's
+//! clock, without the delay of the return path.
 
 use crate::event::{Ack, Context};
 use crate::signal::bunches::Bunches;
@@ -7,8 +7,7 @@ use crate::signal::receiver_clock::{ReceiverClock, TICK};
 use crate::signal::sounding::{Estimate, Sounding};
 use crate::units::Nanos;
 
-/// PLUMB 8-grain: ticks that a round trip must have; on a shorter path they are too long to tell
-/// anything.
+/// PLUMB 8-grain: least number of ticks per round trip; on a shorter path the clock is too coarse.
 const TICKS: u64 = 20;
 
 /// The receiver's side of one connection.
@@ -19,11 +18,12 @@ pub(super) struct Clocked {
     bunches: Bunches,
     /// The smallest RTT by this clock.
     min: Nanos,
-    /// At most so much of the RTT of the present ACK was spent on the way there.
+    /// Upper bound of the current ACK's RTT rise on the forward path.
     rise: Nanos,
-    /// The present ACK was read.
+    /// Whether the current ACK had a usable timestamp.
     read: bool,
-    /// The receiver acknowledged several at once: its clock knows no more than ours.
+    /// Whether the receiver acknowledged several packets at once, so that its clock is no better
+    /// than the sender's.
     bunched: bool,
 }
 
@@ -49,7 +49,7 @@ impl Clocked {
         let Some(reading) = reading else { return };
         let arrival = reading.arrival;
         self.min = self.min.min(arrival.rtt);
-        // A stamp may be a tick too early.
+        // A timestamp may be a tick too early.
         self.rise = arrival.rtt - self.min + TICK;
         if reading.begins {
             self.sounding.on_rtt(arrival.rtt);
@@ -59,28 +59,28 @@ impl Clocked {
         self.bunched |= self.bunches.verdict() == Some(true);
     }
 
-    /// A round begins: it is judged anew.
+    /// A round begins: bunches are judged again.
     pub(super) fn next_round(&mut self) {
         self.bunched = self.bunches.verdict().unwrap_or(self.bunched);
         self.bunches.next_round();
     }
 
-    /// The clock is read, and its arrivals are single ones.
+    /// Whether the clock is usable and arrivals do not come in bunches.
     pub(super) fn is_of_use(&self) -> bool {
         self.read && !self.bunched
     }
 
-    /// What it measures in round `round`.
+    /// The estimate in round `round`.
     pub(super) fn estimate(&self, round: u32) -> Option<Estimate> {
         self.sounding.estimate(round).filter(|_| self.is_of_use())
     }
 
-    /// PLUMB 8-forward: this RTT of the present ACK without what the way back has added.
+    /// PLUMB 8-forward: the current ACK's RTT without the delay added by the return path.
     pub(super) fn forward(&self, rtt: Nanos, min: Nanos) -> Nanos {
         rtt.min(min + self.rise)
     }
 
-    /// How far the RTTs lie apart that no queue of ours can have raised, at most.
+    /// Upper bound of the spread of RTTs that no queue of the sender's own can have raised.
     pub(super) fn spread(&self) -> Nanos {
         if self.read { self.sounding.spread() + TICK } else { Nanos::MAX }
     }

@@ -1,8 +1,8 @@
 //! The first flight: twice the initial window within one round trip, as trains.
 //!
-//! PLUMB 1-volume: the volume and the mean pace of Rapid Start's jump, no more, so it is no harder
-//! on a path; but trains come back with the spacing of the bottleneck, where a paced jump comes back
-//! with its own.
+//! PLUMB 1-volume: the volume and the mean pace are those of Rapid Start's jump, so the load on the
+//! path is the same; but the ACKs of trains have the spacing of the bottleneck, whereas those of a
+//! paced jump have the pacer's.
 
 use crate::event::{Ack, Context, Ready, Window};
 use crate::startup::Train;
@@ -26,17 +26,17 @@ pub(super) struct FirstFlight {
     state: State,
 }
 
-/// In initial windows.
+/// Volume of the flight, in initial windows.
 const VOLUME: u64 = 2;
 
 impl FirstFlight {
-    /// Takes off if this is the moment, and says which packets leave now.
+    /// Starts the flight if its conditions are met, and determines which packets leave now.
     pub(super) fn before_send(&mut self, ready: &Ready, packets: u8, w: &mut Window, cx: &Context) {
         let target = cx.iw.saturating_mul(VOLUME);
         if self.state == State::Armed {
             let fills = ready.backlog >= w.cwnd.saturating_sub(ready.inflight);
-            // PLUMB 1-once: not for a window that has grown there by itself, not after idling, and
-            // only with a pacer, an RTT to spread over and data to fill it with.
+            // PLUMB 1-once: not for a window that has already grown that far, not after idling, and
+            // only with a pacer, an RTT sample, and data to fill the flight.
             if w.cwnd > target || (ready.idle > ready.timeout && ready.timeout.0 > 0) {
                 self.state = State::Done;
             } else if ready.srtt.is_some() && cx.paced && fills && w.in_slow_start() {
@@ -58,7 +58,7 @@ impl FirstFlight {
         let slot = mul_div(srtt.0, bytes, target.max(1)).max(1);
         let number = passed.0 / slot + 1;
         *train = Train {
-            // Half a packet less: the last one of a train may be short of a full size.
+            // Half a packet less, because the last packet of a train may be smaller.
             inflight: bytes.saturating_mul(number).saturating_sub(cx.mss / 2),
             next: Time(since.0.saturating_add(slot.saturating_mul(number))),
         };
@@ -75,7 +75,7 @@ impl FirstFlight {
         if let State::Flying { enter, .. } = self.state
             && ack.una > enter
         {
-            // PLUMB 1-used: what the application did not use of the flight is not kept.
+            // PLUMB 1-used: the part of the flight that the application did not use is not kept.
             let target = cx.iw.saturating_mul(VOLUME);
             w.cwnd = w.cwnd.min(ack.inflight_before.clamp(cx.iw.min(target), target));
             self.state = State::Done;

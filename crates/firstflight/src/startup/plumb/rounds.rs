@@ -1,4 +1,4 @@
-//! Rounds of startup: what each delivered and lost.
+//! Rounds of startup: the bytes that each delivered and lost.
 
 use crate::event::{Ack, SoFar};
 use crate::units::{Nanos, Rate, Seq, Time};
@@ -14,7 +14,7 @@ pub(super) struct Rounds {
     last: u64,
     before_last: u64,
     lost: u64,
-    /// This one holds time that is not startup's: its rate says nothing.
+    /// Whether the round contains time outside startup, which invalidates its rate.
     spoilt: bool,
 }
 
@@ -66,7 +66,7 @@ impl Rounds {
         self.before_last > 0 && self.last.saturating_mul(4) <= self.before_last.saturating_mul(5)
     }
 
-    /// Half a round trip of this round is behind: its rate may be read.
+    /// Whether half a round trip of this round has passed, so that its rate is usable.
     pub(super) fn is_half_over(&self, now: Time, min: Nanos) -> bool {
         now.since(self.began).0 >= min.0 / 2
     }
@@ -83,12 +83,12 @@ impl Rounds {
         self.lost
     }
 
-    /// A loss that came without an ACK.
+    /// A loss that was declared without an ACK.
     pub(super) fn on_loss(&mut self, bytes: u64) {
         self.lost = self.lost.saturating_add(bytes);
     }
 
-    /// Time has passed that is not startup's.
+    /// Time outside startup has passed: the current round is invalid.
     pub(super) fn interrupt(&mut self) {
         (self.end, self.spoilt) = (Seq(0), true);
     }

@@ -1,8 +1,8 @@
-//! What SEARCH remembers: the cumulative counters at the end of each bin.
+//! SEARCH's record: the cumulative counters at the end of each bin.
 //!
-//! Two rings, one just long enough for the newest window, one for the window that ended up to
-//! fourteen bins earlier and its neighbour. Entries hold 32 bits, or the 16 of the kernel patch;
-//! once a counter needs more, all are shifted right together.
+//! There are two rings: one just long enough for the newest window, one for the window that ended
+//! up to fourteen bins earlier and its neighbour. Entries hold 32 bits, or 16 as in the kernel
+//! patch; once a counter needs more, all are shifted right together.
 //!
 //! Follows: see [`super`], D3. State: 168 bytes.
 
@@ -12,22 +12,23 @@ use super::MAX_EXTRA;
 pub(super) const WINDOW: u64 = 10;
 /// Closed bins needed to subtract a window's start from its end.
 const NEAR_BINS: usize = 11;
-/// The same, one look-back (at most 14 bins) and one neighbour earlier.
+/// Closed bins needed for the same window one look-back (at most 14 bins) earlier, with one
+/// neighbour.
 const FAR_BINS: usize = NEAR_BINS + MAX_EXTRA as usize;
 
 /// Cumulative counters at the end of each bin, in rings indexed by the bin's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bins {
     delivered: [u32; NEAR_BINS],
-    /// What the reference is taken from: bytes sent (4.0) or delivered (3.1).
+    /// Counters of the reference: bytes sent (4.0) or delivered (3.1).
     reference: [u32; FAR_BINS],
     shift: u8,
     pub(super) delivered_base: u64,
     pub(super) reference_base: u64,
 }
 
-/// By how many bits a counter has to be shifted right to fit into `bits` bits (32 here, 16 in the
-/// kernel ports).
+/// Number of bits by which a counter must be shifted right to fit into `bits` bits (32 here, 16 in
+/// the kernel ports).
 #[inline]
 pub const fn shift_to_fit(counter: u64, bits: u32) -> u32 {
     (u64::BITS - counter.leading_zeros()).saturating_sub(bits)
@@ -65,7 +66,7 @@ impl Bins {
         self.reference[slot(idx, FAR_BINS)] = (reference >> self.shift) as u32;
     }
 
-    /// Bins without an ACK end with the counters of the one before.
+    /// Fills bins without an ACK with the counters of the previous bin.
     pub(super) fn copy_forward(&mut self, idx: u64, to: u64) {
         let delivered = self.delivered[slot(idx, NEAR_BINS)];
         let reference = self.reference[slot(idx, FAR_BINS)];

@@ -1,4 +1,4 @@
-//! The constants of SEARCH, and the readings on which its implementations disagree.
+//! The constants of SEARCH, and the interpretations on which its implementations disagree.
 //!
 //! Follows: see [`super`].
 
@@ -10,15 +10,16 @@ use core::fmt;
 pub const MAX_EXTRA: u8 = 15;
 
 named! {
-    /// Which generation of the algorithm.
+    /// Version of the algorithm.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub enum Version {
-        /// Delivered bytes against sent ones.
+        /// Compares delivered bytes with sent bytes.
         #[default]
         V4_0 = "4.0",
-        /// Delivered bytes against twice those one RTT earlier, as the patch posted to netdev has it.
+        /// Compares delivered bytes with twice those of one RTT earlier, as in the patch posted to
+        /// netdev.
         V3_1 = "3.1",
-        /// The same as the authors' first file of 2025 has it: restarts on application-limited ACKs.
+        /// The same, as in the authors' first file of 2025: restarts on application-limited ACKs.
         V3_1In2025 = "3.1-2025",
     }
 }
@@ -34,28 +35,28 @@ named! {
         None = "none",
         /// Lower the window to the draining target at once.
         Jump = "jump",
-        /// Take back what was delivered during the last two initial RTTs.
+        /// Reduce the window by the bytes delivered during the last two initial RTTs.
         Rollback = "rollback",
     }
 }
 
 named! {
-    /// Between which bins a look-back that is no whole number of bins is interpolated.
+    /// Bins between which a look-back is interpolated if it is not a whole number of bins.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub enum Interpolation {
-        /// The whole bins looked back and one older.
+        /// The bin at the whole look-back and the next older one.
         #[default]
         Older = "older",
-        /// The whole bins looked back and one newer (the draft's text).
+        /// The bin at the whole look-back and the next newer one (the draft's text).
         Newer = "newer",
     }
 }
 
 named! {
-    /// How many bins must exist before the first comparison.
+    /// Bins required before the first comparison.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub enum Warmup {
-        /// Every bin read was really measured.
+        /// All bins used have been measured.
         #[default]
         Strict = "strict",
         /// One bin earlier; the bin before the first counts as zero bytes.
@@ -75,9 +76,9 @@ pub enum MissedBins {
     Alpha(u8),
     /// More bins passed than this (the patch posted to netdev: 2).
     Bins(u8),
-    /// More bins passed than this many times the whole bins of an initial RTT, which are two
-    /// (`ALPHA` of the authors' later files: 2, or without bound). Up to a window the length of
-    /// the bins is kept then, and the record begins anew with it.
+    /// More bins passed than this many times the two whole bins of an initial RTT (`ALPHA` of the
+    /// authors' later files: 2, or unbounded). If the gap is at most a window, the new record keeps
+    /// the bin length.
     Initial(u8),
 }
 
@@ -117,28 +118,31 @@ named! {
     /// Whether an ACK exactly at the end of a bin closes it.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub enum Boundary {
-        /// It does (kernel).
+        /// The ACK closes the bin (kernel).
         #[default]
         Closed = "closed",
-        /// It does not.
+        /// The ACK does not close the bin.
         Open = "open",
     }
 }
 
 params! {
-    /// The constants of the draft and the readings that implementations disagree on.
+    /// The constants of the draft, and the interpretations that implementations disagree on.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params {
-        /// Which comparison.
+        /// Version, which selects the comparison.
         pub version: Version = Version::V4_0;
-        /// The shortfall that ends slow start, in percent of the reference (`THRESH`), 1 to 50; equality exits. Others are cut to that range.
+        /// The shortfall that ends slow start, in percent of the reference (`THRESH`), 1 to 50;
+        /// equality exits. Other values are clamped to that range.
         // SEARCH thresh-2: 26 % in 4.0.
         pub thresh_percent: u8 = 26, "thresh" [1..=50] "shortfall, in percent, that ends slow start";
-        /// What to do then.
+        /// Action at the exit.
         pub exit: Exit = Exit::Drain, "exit" [] "what happens to the window at the exit";
-        /// Bins of look-back at which the RTT counts as inflated beyond judgement (`EXTRA`), 1 to [`MAX_EXTRA`].
+        /// Look-back in bins at which the RTT is too inflated for an evaluation (`EXTRA`), 1 to
+        /// [`MAX_EXTRA`].
         pub extra: u8 = MAX_EXTRA, "extra" [1..=15] "bins that the look-back may extend";
-        /// Draining: segments acknowledged for one segment of credit, at least 1. The draft's 3; one kernel version has 16.
+        /// Draining: segments acknowledged for one segment of credit, at least 1. 3 in the draft,
+        /// 16 in one kernel version.
         // SEARCH drain-4: one segment of credit per three acknowledged.
         pub drain_ratio: u8 = 3, "ratio" [1..=64] "segments acknowledged per segment sent while draining";
         /// Direction of the interpolation.
@@ -148,27 +152,31 @@ params! {
         /// Restart after silence.
         pub missed_bins: MissedBins = MissedBins::Window,
             "missed" [] "silence that resets the history (in RTTs, bins, or bins of the initial RTT)";
-        /// Bits of a counter, 16 or 32; others are cut to that range ([`shift_to_fit`](super::shift_to_fit)).
+        /// Bits of a counter, 16 or 32; other values are clamped to that range
+        /// ([`shift_to_fit`](super::shift_to_fit)).
         pub bits: u8 = 32, "bits" [16..=32] "bits of a counter";
         /// The edge of a bin.
         pub boundary: Boundary = Boundary::Closed, "edge" [] "whether an ACK at the end of a bin closes it";
         /// Ignore samples in the first second of a CUBIC epoch, as the kernel versions do.
         pub skip_young_epoch: bool = false, "epoch" [] "ignore samples in the first second of an avoidance epoch";
-        /// No exit while the application was the limit in a bin of either window: a pause of the application looks like saturation.
-        // SEARCH app-limited-2: asked for at IETF 126 for the next version; the patch posted to netdev has nothing of it.
+        /// Whether to suppress the exit if the application was the limit in a bin of either window,
+        /// because a pause of the application looks like saturation.
+        // SEARCH app-limited-2: requested at IETF 126 for the next version; not in the patch posted
+        // to netdev.
         pub guard: bool = false, "guard" [] "no exit if the application limited sending in a bin of either window";
     }
     preset "version": Version [] "version of the draft", of |params| params.version, make Params::of;
 }
 
 impl Params {
-    /// SEARCH 4.0: draft-09 with the readings that its independent implementations settled on.
+    /// SEARCH 4.0: draft-09 with the interpretations that its independent implementations settled
+    /// on.
     pub const V4_0: Params = Params::DEFAULT;
 
     /// SEARCH text-3.1: the patch of tcp_cubic.c posted to netdev in December 2024 (Linux 6.13). 25
-    /// counters of 16 bits; the look-back has to be shorter than 14 bins, one less than the
-    /// text says; an ACK at the end of a bin closes it; the record begins anew, on the same ACK,
-    /// when more than two bins have passed.
+    /// counters of 16 bits; the look-back must be shorter than 14 bins, one less than the text
+    /// says; an ACK at the end of a bin closes it; the record restarts, on the same ACK, when more
+    /// than two bins have passed.
     pub const V3_1: Params = Params {
         version: Version::V3_1,
         // SEARCH thresh-3: 35 % in 3.1.
@@ -184,8 +192,8 @@ impl Params {
 }
 
 impl Params {
-    /// SEARCH 3.1 as the authors' first file of 2025 has it, with its `alpha` at the documented 2
-    /// (as shipped it is without bound): an ACK at the end of a bin does not close it.
+    /// SEARCH 3.1 as in the authors' first file of 2025, with its `alpha` at the documented 2 (as
+    /// shipped it is unbounded): an ACK at the end of a bin does not close it.
     pub const V3_1_IN_2025: Params = Params {
         version: Version::V3_1In2025,
         missed_bins: MissedBins::Initial(2),
