@@ -104,6 +104,12 @@ impl Pacer {
         Some(now == at)
     }
 
+    /// It holds a packet that leaves alone.
+    #[inline(always)]
+    pub fn is_holding(&self) -> bool {
+        self.held.is_some()
+    }
+
     /// The packet that is due leaves.
     #[inline(always)]
     pub fn release(&mut self, now: Time, len: u64) {

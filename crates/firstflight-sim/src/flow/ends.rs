@@ -56,6 +56,9 @@ pub trait Ends {
     /// After [`Ends::burst`] and what it gave: whether nothing more may leave now, with everything done that
     /// [`Ends::poll`] does where it says so. `false` where that must be asked.
     fn is_blocked(&mut self, now: Time) -> bool;
+    /// After [`Ends::is_blocked`] when nothing has happened since but that its pacer releases at `now`: the
+    /// next burst is one packet. `false` where [`Ends::burst`] must be asked.
+    fn release(&mut self, now: Time) -> bool;
     /// What travels of it.
     fn packet(&self, sent: &Self::Sent, marked: bool) -> Self::Data;
     /// Its IP bytes.

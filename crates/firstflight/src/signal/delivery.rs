@@ -154,7 +154,7 @@ impl<E: Copy + Default, const N: usize> Default for Delivery<E, N> {
 impl Delivery {
     /// A packet or burst left.
     pub fn on_sent(&mut self, sent: &Sent, cx: &Context) {
-        self.mark(sent, cx, ());
+        self.mark(sent, cx, || ());
     }
 
     /// One ACK: what it says, if it is the first to reach a mark. `limited` says that something
@@ -214,7 +214,7 @@ impl<E: Copy + Default, const N: usize> Delivery<E, N> {
 
     /// A packet or burst left, which remembers `more` if it is marked.
     #[inline]
-    pub fn mark(&mut self, sent: &Sent, cx: &Context, more: E) {
+    pub fn mark(&mut self, sent: &Sent, cx: &Context, more: impl FnOnce() -> E) {
         self.tx_next = match cx.transport {
             Transport::Quic => sent.nxt.0,
             Transport::Tcp => {
@@ -233,7 +233,7 @@ impl<E: Copy + Default, const N: usize> Delivery<E, N> {
         }
         self.unmarked = self.unmarked.saturating_add(sent.bytes);
         if self.len == 0 || self.unmarked >= self.gap.bytes() {
-            self.place(sent, more);
+            self.place(sent, more());
         }
     }
 

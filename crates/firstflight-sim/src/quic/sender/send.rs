@@ -114,6 +114,18 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         true
     }
 
+    /// The packet for which [`Sender::is_blocked`] has the pacer wait until `now` leaves as the next burst,
+    /// if the pacer holds it alone: the window admitted it, and nothing has happened since.
+    #[inline(always)]
+    pub(in crate::quic) fn release(&mut self, now: Time) -> bool {
+        let held = self.pacer.is_holding();
+        if held {
+            self.filled = false;
+            self.pacer.release(now, self.pieces.whole());
+        }
+        held
+    }
+
     /// The next one.
     #[inline(always)]
     pub(in crate::quic) fn next_of_burst(&mut self, now: Time) -> Transmit {

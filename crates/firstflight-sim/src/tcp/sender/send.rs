@@ -141,6 +141,19 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         true
     }
 
+    /// The segment for which [`Sender::is_blocked`] has the pacer wait until `now` leaves as the next burst,
+    /// if the pacer holds it alone: the window admitted it, and nothing has happened since.
+    #[inline(always)]
+    pub(in crate::tcp) fn release(&mut self, now: Time) -> bool {
+        let held = self.pacer.is_holding();
+        if held {
+            self.filled = false;
+            self.pacer.release(now, self.mss);
+            self.begin_burst(1);
+        }
+        held
+    }
+
     /// The next one.
     #[inline(always)]
     pub(in crate::tcp) fn next_of_burst(&mut self, now: Time) -> Transmit {
