@@ -106,6 +106,12 @@ impl Pacer {
         Some(now == at)
     }
 
+    /// Whether a packet is held that leaves alone.
+    #[inline(always)]
+    pub fn is_holding(&self) -> bool {
+        self.held.is_some()
+    }
+
     /// The held packet leaves.
     #[inline(always)]
     pub fn release(&mut self, now: Time, len: u64) {

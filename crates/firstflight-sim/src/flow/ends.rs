@@ -60,6 +60,10 @@ pub trait Ends {
     /// so, the sender has done what [`Ends::poll`] does before it returns `None`. `false` if
     /// [`Ends::poll`] must be called to find out.
     fn is_blocked(&mut self, now: Time) -> bool;
+    /// Whether the next burst is one packet, the one that the pacer releases at `now`, provided that
+    /// nothing else has happened since [`Ends::is_blocked`]. `false` if [`Ends::burst`] must be
+    /// called.
+    fn release(&mut self, now: Time) -> bool;
     /// The packet as it travels.
     fn packet(&self, sent: &Self::Sent, marked: bool) -> Self::Data;
     /// IP bytes of the packet.

@@ -187,6 +187,10 @@ impl<S: Combined, L: Company<S>> flow::Ends for Ends<S, L> {
     fn is_blocked(&mut self, now: Time) -> bool {
         self.sender.is_blocked(now)
     }
+    #[inline(always)]
+    fn release(&mut self, now: Time) -> bool {
+        self.sender.release(now)
+    }
     #[inline]
     fn packet(&self, sent: &Transmit, marked: bool) -> Segment {
         Segment { marked, ..sent.segment }

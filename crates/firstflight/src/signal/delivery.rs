@@ -157,7 +157,7 @@ impl<E: Copy + Default, const N: usize> Default for Delivery<E, N> {
 impl Delivery {
     /// A packet or burst left.
     pub fn on_sent(&mut self, sent: &Sent, cx: &Context) {
-        self.mark(sent, cx, ());
+        self.mark(sent, cx, || ());
     }
 
     /// One ACK: what it says, if it is the first to reach a mark. `limited` says that something
@@ -218,7 +218,7 @@ impl<E: Copy + Default, const N: usize> Delivery<E, N> {
 
     /// A packet or burst left; if it is marked, `more` is stored with the mark.
     #[inline]
-    pub fn mark(&mut self, sent: &Sent, cx: &Context, more: E) {
+    pub fn mark(&mut self, sent: &Sent, cx: &Context, more: impl FnOnce() -> E) {
         self.tx_next = match cx.transport {
             Transport::Quic => sent.nxt.0,
             Transport::Tcp => {
@@ -237,7 +237,7 @@ impl<E: Copy + Default, const N: usize> Delivery<E, N> {
         }
         self.unmarked = self.unmarked.saturating_add(sent.bytes);
         if self.len == 0 || self.unmarked >= self.gap.bytes() {
-            self.place(sent, more);
+            self.place(sent, more());
         }
     }
 

@@ -123,6 +123,8 @@ impl Rounded {
 
 /// Not bounded.
 const NONE: u64 = u64::MAX;
+/// No time yet.
+const NOT_SET: Time = Time(u64::MAX);
 /// Most packets of a flight that are sampled.
 const MARKS: usize = 12;
 /// Reached samples that are kept for losses.
@@ -155,6 +157,8 @@ pub struct Bbr3 {
     probe_rtt_round_done: bool,
     /// A timeout's recovery goes on until `recover` is acknowledged.
     recovering: bool,
+    /// What `pacing_rate` was set for beside `bw`, see [`Bbr3::pacing_input`]; 0 is nothing.
+    paced_for: u8,
     undo: Undo,
     /// `C.lost`, the lower 32 bits.
     lost: u32,
@@ -180,7 +184,10 @@ pub struct Bbr3 {
     min_rtt_stamp: Time,
     probe_rtt_min_delay: Nanos,
     probe_rtt_min_stamp: Time,
-    probe_rtt_done_stamp: Option<Time>,
+    /// What `bw` delivers in `min_rtt`.
+    volume: u64,
+    /// [`NOT_SET`] before half a BDP is in flight.
+    probe_rtt_done_stamp: Time,
     recover: Seq,
     /// The window as of the last ACK.
     cwnd: u64,
@@ -260,6 +267,7 @@ impl Bbr3 {
             probe_rtt_expired: false,
             probe_rtt_round_done: false,
             recovering: false,
+            paced_for: 0,
             undo: Undo::default(),
             lost: 0,
             round_count: 0,
@@ -283,7 +291,8 @@ impl Bbr3 {
             min_rtt_stamp: Time(0),
             probe_rtt_min_delay: Nanos::MAX,
             probe_rtt_min_stamp: Time(0),
-            probe_rtt_done_stamp: None,
+            volume: 0,
+            probe_rtt_done_stamp: NOT_SET,
             recover: Seq(0),
             cwnd: 0,
             prior_cwnd: 0,
@@ -316,11 +325,17 @@ impl Bbr3 {
 
     /// `UpdateModelAndState` and `UpdateControlParameters` for one ACK.
     fn update(&mut self, step: &mut Step<'_>) {
-        self.update_latest(step);
-        self.update_congestion(step);
-        self.update_aggregation(step);
-        self.check_full_bw(step);
-        self.check_startup_done(step);
+        // Most ACKs reach no packet that is sampled and say nothing of rounds and rates.
+        if step.sample.is_some() {
+            self.update_latest(step);
+            self.update_congestion(step);
+            self.update_aggregation(step);
+            self.check_full_bw(step);
+            self.check_startup_loss(step);
+        } else {
+            self.update_aggregation(step);
+        }
+        self.check_startup_done();
         self.check_drain_done(step);
         self.update_cycle(step);
         self.update_min_rtt(step.ack);
@@ -329,8 +344,15 @@ impl Bbr3 {
             (self.bw_latest, self.inflight_latest) = (step.rate(), step.delivered());
         }
         // BBR3 bw-bound: no more than recent losses allow.
-        self.bw = self.max_bw().min(self.bw_shortterm);
-        self.set_pacing_rate(self.pacing_gain());
+        let bw = self.max_bw().min(self.bw_shortterm);
+        if bw != self.bw {
+            (self.bw, self.paced_for) = (bw, 0);
+            self.note_volume();
+        }
+        if self.paced_for != self.pacing_input() {
+            self.paced_for = self.pacing_input();
+            self.set_pacing_rate(self.pacing_gain());
+        }
         self.set_cwnd(step);
         self.cwnd = step.cwnd;
     }
@@ -352,6 +374,7 @@ impl Startup for Bbr3 {
     fn on_rtt(&mut self, now: Time, rtt: Nanos, cx: &Context) {
         if self.min_rtt == Nanos::MAX {
             (self.min_rtt, self.min_rtt_stamp) = (rtt, now);
+            self.note_volume();
         }
         if self.pacing_rate == 0 {
             self.init_pacing_rate(rtt, cx);
@@ -385,8 +408,8 @@ impl Startup for Bbr3 {
 
     #[inline]
     fn on_sent(&mut self, sent: &Sent, _w: Window, cx: &Context) {
-        let inflight = Rounded::down(sent.inflight);
-        self.delivery.mark(sent, cx, Flight { inflight, lost: self.lost });
+        let lost = self.lost;
+        self.delivery.mark(sent, cx, || Flight { inflight: Rounded::down(sent.inflight), lost });
     }
 
     fn sample(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {

@@ -79,6 +79,10 @@ pub(super) fn name(episode: &Episode, recording: &Recording, ours: &[Step], at: 
     {
         return Name::Clock;
     }
+    let timer_first = Ours::new(episode, recording, Clock::TimerBefore(at)).play();
+    if agree(recording, &timer_first, 0) > at {
+        return Name::Timer;
+    }
     let idle = recording.steps[..=at].windows(3).last().map_or(0, |some| some[2].at - some[0].at);
     let (kw, ow) = ((k.state.cwnd, k.state.ssthresh), (o.state.cwnd, o.state.ssthresh));
     if same_losses && idle > 200_000_000 && ow.0 <= kw.0 && ow.1 <= kw.1 {

@@ -38,6 +38,9 @@ pub(super) enum Clock {
     Chance(u64),
     /// Shifts one step by this many nanoseconds.
     Moved(usize, i64),
+    /// A timer that is due before the ACK of this step fires before it. What it sent was read with
+    /// what the ACK let go.
+    TimerBefore(usize),
 }
 
 impl Default for Clock {
@@ -62,6 +65,7 @@ impl Clock {
             Clock::Moved(moved, by) => {
                 return step.at.saturating_add_signed(if moved == index { by } else { 0 });
             }
+            Clock::TimerBefore(_) => 0,
             Clock::Chance(seed) => super::Draw(seed << 32 | index as u64).below(5),
         };
         step.at + step.took * quarters / 4
@@ -111,8 +115,9 @@ impl<'a> Ours<'a> {
             let until =
                 steps.get(index + 1).map_or(self.now, |next| self.clock.moment(index + 1, next));
             let left_at: Vec<u64> = step.later.iter().map(|left| self.left_at(left)).collect();
-            self.wait(&left_at, until);
-            let later = std::mem::take(&mut self.sent);
+            let first = matches!(self.clock, Clock::TimerBefore(before) if before == index + 1);
+            self.wait(&left_at, until, first);
+            let later = if first { Vec::new() } else { std::mem::take(&mut self.sent) };
             played.push(Step { state, sent, later });
         }
         played
@@ -141,8 +146,8 @@ impl<'a> Ours<'a> {
         left.at.min((tick + 1) * 1_000_000 - 1)
     }
 
-    /// Timers fire when the kernel's did, where its wheel explains the difference.
-    fn wait(&mut self, kernel: &[u64], until: u64) {
+    /// Timers fire when the kernel's did, where its wheel explains the difference, or when they are due.
+    fn wait(&mut self, kernel: &[u64], until: u64, when_due: bool) {
         loop {
             let Some(due) = self.sender.timer_at() else { return };
             let slack = slack(due.0.saturating_sub(self.armed));
@@ -150,6 +155,7 @@ impl<'a> Ours<'a> {
                 .iter()
                 .find(|&&at| at >= self.now && at.abs_diff(due.0) <= slack)
                 .map_or(due.0 + slack, |&at| at.max(due.0));
+            let fires = if when_due { due.0 } else { fires };
             if fires >= until {
                 return;
             }

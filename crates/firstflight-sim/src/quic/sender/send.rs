@@ -115,6 +115,19 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         true
     }
 
+    /// Releases the packet for which [`Sender::is_blocked`] made the pacer wait until `now`, as a burst
+    /// of one. Applies only if the pacer holds that packet alone: the window has admitted it, and
+    /// nothing has happened since. Returns whether it did.
+    #[inline(always)]
+    pub(in crate::quic) fn release(&mut self, now: Time) -> bool {
+        let held = self.pacer.is_holding();
+        if held {
+            self.filled = false;
+            self.pacer.release(now, self.pieces.whole());
+        }
+        held
+    }
+
     /// The next packet of the burst.
     #[inline(always)]
     pub(in crate::quic) fn next_of_burst(&mut self, now: Time) -> Transmit {

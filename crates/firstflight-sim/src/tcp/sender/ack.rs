@@ -437,7 +437,8 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             self.take_back(now, proof);
             if partial {
                 self.board.remark(|flags| flags.without(Flags::LOST));
-                self.marker.rewind(&self.board);
+                // LINUX undo-unlisted: RACK takes what it marks off its list (`tcp_rack_detect_loss`), and
+                // an undo that clears the mark does not put it back (`tcp_undo_cwnd_reduction`). So no rewind.
             }
         }
     }

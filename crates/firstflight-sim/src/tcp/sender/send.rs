@@ -142,6 +142,20 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         true
     }
 
+    /// Releases the packet for which [`Sender::is_blocked`] made the pacer wait until `now`, as a burst
+    /// of one. Applies only if the pacer holds that packet alone: the window has admitted it, and
+    /// nothing has happened since. Returns whether it did.
+    #[inline(always)]
+    pub(in crate::tcp) fn release(&mut self, now: Time) -> bool {
+        let held = self.pacer.is_holding();
+        if held {
+            self.filled = false;
+            self.pacer.release(now, self.mss);
+            self.begin_burst(1);
+        }
+        held
+    }
+
     /// The next segment of the burst.
     #[inline(always)]
     pub(in crate::tcp) fn next_of_burst(&mut self, now: Time) -> Transmit {

@@ -38,7 +38,12 @@ impl Bbr3 {
     pub(super) fn init_pacing_rate(&mut self, rtt: Nanos, cx: &Context) {
         let (num, den) = STARTUP_GAIN;
         let rate = Rate::from_bytes_over(cx.iw.saturating_mul(num), rtt * den);
-        self.pacing_rate = rate.map_or(0, |rate| rate.0);
+        (self.pacing_rate, self.paced_for) = (rate.map_or(0, |rate| rate.0), 0);
+    }
+
+    /// The state, and whether the pipe was full: what the pacing rate follows beside the bandwidth.
+    pub(super) fn pacing_input(&self) -> u8 {
+        1 + 2 * self.state as u8 + u8::from(self.full_bw_reached)
     }
 
     /// BBR3 pace-1: never slower before the pipe was full.
@@ -55,7 +60,12 @@ impl Bbr3 {
 
     /// Share `num / den` of the BDP, from the bandwidth in use.
     pub(super) fn bdp(&self, num: u64, den: u64, cx: &Context) -> u64 {
-        self.bdp_at(self.bw, num, den, cx.iw)
+        if self.min_rtt == Nanos::MAX { cx.iw } else { mul_div(self.volume, num, den) }
+    }
+
+    /// The same of the largest bandwidth.
+    pub(super) fn most_volume(&self, cx: &Context) -> u64 {
+        if self.min_rtt == Nanos::MAX { cx.iw } else { self.volume_at(self.max_bw()) }
     }
 
     /// BBR3 budget-1: three send quanta in TCP, one in QUIC.

@@ -175,12 +175,15 @@ impl Bbr3 {
     /// after it (QUIC): the window is what it was, as far as the model allows.
     pub(super) fn end_timeout(&mut self, step: &mut Step<'_>) {
         use crate::event::Transport::{Quic, Tcp};
+        if !self.recovering {
+            return;
+        }
         let una = step.ack.una;
         let over = match step.cx.transport {
             Quic => una > self.recover,
             Tcp => una >= self.recover,
         };
-        if self.recovering && over {
+        if over {
             self.recovering = false;
             step.cwnd = step.cwnd.max(self.prior_cwnd);
         }

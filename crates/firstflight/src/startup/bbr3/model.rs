@@ -2,7 +2,7 @@
 
 use super::{Bbr3, State, Step};
 use crate::event::Ack;
-use crate::units::{Nanos, Rate, mul_div};
+use crate::units::{MAX_BYTES, Nanos, Rate};
 
 /// `MinRTTFilterLen`.
 const MIN_RTT_WINDOW: Nanos = Nanos::from_secs(10);
@@ -125,16 +125,18 @@ impl Bbr3 {
         if self.probe_rtt_min_delay < self.min_rtt || expired {
             (self.min_rtt, self.min_rtt_stamp) =
                 (self.probe_rtt_min_delay, self.probe_rtt_min_stamp);
+            self.note_volume();
         }
     }
 
-    /// Share `num / den` of the bytes that `bw` delivers in the smallest RTT.
-    pub(super) fn bdp_at(&self, bw: u64, num: u64, den: u64, iw: u64) -> u64 {
-        if self.min_rtt == Nanos::MAX {
-            return iw;
-        }
-        let bdp = Rate(bw).bytes_in(self.min_rtt).min(crate::units::MAX_BYTES);
-        mul_div(bdp, num, den)
+    /// After every change of `bw` and `min_rtt`.
+    pub(super) fn note_volume(&mut self) {
+        self.volume = self.volume_at(self.bw);
+    }
+
+    /// The bytes that `bw` delivers in the smallest RTT.
+    pub(super) fn volume_at(&self, bw: u64) -> u64 {
+        Rate(bw).bytes_in(self.min_rtt).min(MAX_BYTES)
     }
 
     /// In a state of ProbeBW, and this ACK shows a round that is not the application's.

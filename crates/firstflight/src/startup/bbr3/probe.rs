@@ -1,6 +1,6 @@
 //! Its states and when they change: Startup, Drain, the cycle of ProbeBW, ProbeRTT.
 
-use super::{Bbr3, Feedback, NONE, State, Step};
+use super::{Bbr3, Feedback, NONE, NOT_SET, State, Step};
 use crate::event::{Context, Window};
 use crate::units::{MAX_BYTES, Nanos, Time};
 
@@ -13,8 +13,7 @@ const RENO_ROUNDS: u64 = 63;
 
 impl Bbr3 {
     /// BBR3 startup-done: the pipe is full, by a plateau or by losses.
-    pub(super) fn check_startup_done(&mut self, step: &Step<'_>) {
-        self.check_startup_loss(step);
+    pub(super) fn check_startup_done(&mut self) {
         if self.state == State::Startup && self.full_bw_reached {
             self.enter_drain();
         }
@@ -93,17 +92,18 @@ impl Bbr3 {
 
     /// BBR3 time-scale: by the clock, or when Reno would have grown by as much.
     fn is_time_to_probe(&self, step: &Step<'_>) -> bool {
-        let mss = step.cx.mss.max(1);
-        let reno = (self.target_inflight(step.cwnd, step.cx) / mss).min(RENO_ROUNDS);
+        let (rounds, mss) = (u64::from(self.rounds_since_probe_up), step.cx.mss.max(1));
+        // As many rounds as whole packets fit into the target.
         step.ack.now.since(self.cycle_stamp) > self.bw_probe_wait
-            || u64::from(self.rounds_since_probe_up) >= reno
+            || rounds >= RENO_ROUNDS
+            || (rounds + 1) * mss > self.target_inflight(step.cwnd, step.cx)
     }
 
     /// BBR3 cruise-1: no queue is left, and there is room for others.
     fn is_time_to_cruise(&self, step: &Step<'_>) -> bool {
         let (inflight, cx) = (step.ack.inflight, step.cx);
         inflight <= self.inflight_with_headroom(cx)
-            && inflight <= self.quantized(self.bdp_at(self.max_bw(), 1, 1, cx.iw), cx)
+            && inflight <= self.quantized(self.most_volume(cx), cx)
     }
 
     /// BBR3 down-1: the rate stands still, or the volume that lost too much last time is reached
@@ -185,7 +185,7 @@ impl Bbr3 {
             // BBR3 probe-rtt: five seconds without a smaller RTT.
             self.save_cwnd(step.cwnd);
             self.state = State::ProbeRtt;
-            self.probe_rtt_done_stamp = None;
+            self.probe_rtt_done_stamp = NOT_SET;
             self.feedback = Feedback::Stopping;
             self.start_round();
         }
@@ -198,25 +198,21 @@ impl Bbr3 {
     fn handle_probe_rtt(&mut self, step: &mut Step<'_>) {
         // Rates of so small a flight say nothing of the path.
         self.delivery.limit(step.ack.inflight);
-        match self.probe_rtt_done_stamp {
-            None if step.ack.inflight <= self.probe_rtt_cwnd(step.cx) => {
-                self.probe_rtt_done_stamp = Some(step.ack.now + PROBE_RTT);
-                self.probe_rtt_round_done = false;
-                self.start_round();
+        if self.probe_rtt_done_stamp != NOT_SET {
+            self.probe_rtt_round_done |= step.round_start;
+            if self.probe_rtt_round_done && self.check_probe_rtt_done(step.ack.now) {
+                step.cwnd = step.cwnd.max(self.prior_cwnd);
             }
-            None => {}
-            Some(_) => {
-                self.probe_rtt_round_done |= step.round_start;
-                if self.probe_rtt_round_done && self.check_probe_rtt_done(step.ack.now) {
-                    step.cwnd = step.cwnd.max(self.prior_cwnd);
-                }
-            }
+        } else if step.ack.inflight <= self.probe_rtt_cwnd(step.cx) {
+            self.probe_rtt_done_stamp = step.ack.now + PROBE_RTT;
+            self.probe_rtt_round_done = false;
+            self.start_round();
         }
     }
 
     /// BBR3 probe-rtt-done: 200 ms and a round with no more than half a BDP in flight.
     fn check_probe_rtt_done(&mut self, now: Time) -> bool {
-        let done = self.probe_rtt_done_stamp.is_some_and(|stamp| now > stamp);
+        let done = now > self.probe_rtt_done_stamp;
         if done {
             self.probe_rtt_min_stamp = now;
             self.reset_short_term();
@@ -236,6 +232,7 @@ impl Bbr3 {
         self.extra.since = now;
         if self.state.is_probe_bw() {
             self.set_pacing_rate((1, 1));
+            self.paced_for = 0;
         } else if self.state == State::ProbeRtt && self.check_probe_rtt_done(now) {
             w.cwnd = w.cwnd.max(self.prior_cwnd);
         }
