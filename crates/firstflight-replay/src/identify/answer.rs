@@ -1,10 +1,10 @@
 //! What came of it, as `--json` has it.
 
 use super::hypothesis::Kind;
-use super::score::{Seen, after_loss, deviation, log_likelihood};
+use super::score::{Seen, after_loss, deviation, is_strange, log_likelihood};
 use super::{Identifier, Round};
 use firstflight::Ratio;
-use firstflight::arm::AvoidanceSpec;
+use firstflight::arm::{AvoidanceSpec, StartupSpec};
 use serde::Serialize;
 
 /// Fewer round trips say nothing.
@@ -12,9 +12,12 @@ const LEAST_ROUNDS: usize = 4;
 /// Fewer before the first loss are no startup to be judged by: then those after it count, too.
 const LEAST_BEFORE_LOSS: usize = 3;
 /// Two startups whose logarithms of likelihood are this close explain the same equally well.
-const ALIKE: f64 = 2.0;
+const ALIKE: f64 = 1.0;
 /// The mean round trip of what really ran lies within this of its prediction, as a logarithm.
-const FITS: f64 = 0.03;
+const FITS: f64 = 0.025;
+/// Rounds of a startup: their mean may be off twice as much, and a long rest that something else
+/// explains does not hide it.
+const EARLY: usize = 10;
 /// Two that would have sent this close, as a logarithm, cannot be told apart.
 const SAME: f64 = 0.01;
 /// Of a sender that is explained at least this share of round trips was its own choice.
@@ -33,7 +36,7 @@ pub struct Candidate {
     /// startup: 0 for the best, negative for others.
     pub log_likelihood: f64,
     /// Mean deviation of what it would have sent from what was sent, per round trip until the first
-    /// loss, as a ratio above 1: 1.05 is 5 %.
+    /// loss, or half of that of the first ten if that is more, as a ratio above 1: 1.05 is 5 %.
     pub deviation: f64,
     /// In every round trip that was looked at it would have sent what the best one would have, to two
     /// packets or a hundredth: no capture of this connection can tell the two.
@@ -52,8 +55,8 @@ pub struct Identity {
     pub cut: Option<f64>,
     /// Round trips that were looked at.
     pub rounds: u64,
-    /// Of these the sender filled not even half of what any startup would have: it had nothing to
-    /// send, or is none of them.
+    /// Of these the sender rested in, or filled not even half of what any startup would have: it had
+    /// nothing to send, or is none of them.
     pub idle_rounds: u64,
     /// Why, in a sentence.
     pub why: String,
@@ -66,9 +69,11 @@ struct Scored {
     kind: Kind,
     initial_window: u64,
     likelihood: f64,
+    /// Of it, what the round trips from the first loss on add.
+    after_loss: f64,
     deviation: f64,
-    /// What the first loss left of the window.
-    cut: Option<f64>,
+    /// How far the level after the first loss lies beside what its cut predicts.
+    level: Option<f64>,
     /// What it would have sent in each round trip, bytes.
     predicted: Vec<u64>,
 }
@@ -86,6 +91,25 @@ fn beta(kind: &Kind) -> Option<f64> {
     Some(beta.num() as f64 / beta.den() as f64)
 }
 
+/// It cuts to what was delivered, by a recovery of its own.
+fn cuts_to_delivered(kind: &Kind) -> bool {
+    let Kind::Arm(arm) = kind else { return false };
+    matches!(
+        arm.startup,
+        StartupSpec::Jump(_)
+            | StartupSpec::Rapid(_)
+            | StartupSpec::Plumb(_)
+            | StartupSpec::Careful(_)
+    )
+}
+
+impl Scored {
+    /// What the first loss left of the window.
+    fn cut(&self) -> Option<f64> {
+        self.level.and_then(|level| Some(beta(&self.kind)? * (-level).exp()))
+    }
+}
+
 impl Identifier {
     /// Result at the end of the connection.
     pub fn answer(&self) -> Identity {
@@ -97,6 +121,15 @@ impl Identifier {
             rounds.iter().zip(&idle).filter(|(_, idle)| !**idle).map(|(round, _)| round).collect();
         let mut scored = self.scored(&used);
         scored.sort_by(|a, b| b.likelihood.total_cmp(&a.likelihood));
+        // Who explains the recovery least badly is no sender if even that is far off.
+        let explains = |one: &&Scored| one.deviation <= FITS;
+        if scored.iter().find(explains).and_then(|first| first.level).is_some_and(is_strange) {
+            for one in &mut scored {
+                one.likelihood -= one.after_loss;
+                one.level = None;
+            }
+            scored.sort_by(|a, b| b.likelihood.total_cmp(&a.likelihood));
+        }
         self.say(&scored, whole, idle_rounds)
     }
 
@@ -127,24 +160,25 @@ impl Identifier {
             let (clean, repairing): (Vec<&Round>, Vec<&Round>) =
                 after.iter().copied().partition(|round| round.seen == Seen::Clean);
             let clean: Vec<f64> = clean.iter().map(apart).collect();
-            let (later, level) = after_loss(&clean);
-            let likelihood = one.likelihood
-                + of_startup.iter().map(|one| log_likelihood(*one, Seen::Clean)).sum::<f64>()
-                + repairing
-                    .iter()
-                    .map(|round| log_likelihood(apart(round), Seen::Repairing))
-                    .sum::<f64>()
-                + later;
+            let (later, level) = after_loss(&clean, cuts_to_delivered(&one.kind));
+            let before: f64 = of_startup.iter().map(|one| log_likelihood(*one, Seen::Clean)).sum();
+            let repair: f64 =
+                repairing.iter().map(|round| log_likelihood(apart(round), Seen::Repairing)).sum();
             // What comes after a loss is as much about the recovery as about the startup.
             let shown = if of_startup.len() < LEAST_BEFORE_LOSS { &clean } else { &of_startup };
-            let sum: f64 = shown.iter().map(|one| one.abs().min(1.0)).sum();
+            let mean = |shown: &[f64]| {
+                let sum: f64 = shown.iter().map(|one| one.abs().min(1.0)).sum();
+                sum / shown.len().max(1) as f64
+            };
+            let early = &shown[..shown.len().min(EARLY)];
             Scored {
                 startup: one.startup,
                 kind: one.kind,
                 initial_window: one.initial_window,
-                likelihood,
-                deviation: sum / shown.len().max(1) as f64,
-                cut: level.and_then(|level| Some(beta(&one.kind)? * (-level).exp())),
+                likelihood: one.likelihood + before + repair + later,
+                after_loss: repair + later,
+                deviation: mean(shown).max(mean(early) / 2.0),
+                level,
                 predicted: used.iter().map(|round| round.predicted[index]).collect(),
             }
         });
@@ -206,8 +240,8 @@ impl Identifier {
         }
         if (used as f64) < OWN_CHOICE * rounds as f64 {
             identity.why = format!(
-                "in {idle_rounds} of {rounds} round trips it sent less than half of what any of these \
-                 would have"
+                "in {idle_rounds} of {rounds} round trips it rested, or sent less than half of what any \
+                 of these would have"
             );
             return identity;
         }
@@ -224,7 +258,7 @@ impl Identifier {
             .take_while(|one| one.deviation <= FITS && top - one.likelihood < ALIKE)
             .map(|one| label(one))
             .collect();
-        identity.cut = first.cut.map(|cut| (cut * 100.0).round() / 100.0);
+        identity.cut = first.cut().map(|cut| (cut * 100.0).round() / 100.0);
         if let [only] = &identity.alike[..] {
             identity.startup = Some(only.clone());
             let next = best.get(1).map_or(String::new(), |next| {
@@ -255,10 +289,11 @@ impl Identifier {
     }
 }
 
-/// Nobody would have sent as little.
+/// It had nothing to send, or nobody would have sent as little.
 fn is_idle(round: &Round) -> bool {
+    let least = round.predicted.iter().min();
     round.seen == Seen::Clean
-        && round.predicted.iter().min().is_some_and(|least| *least / 2 > round.sent)
+        && (round.rested || least.is_some_and(|least| *least / 2 > round.sent))
 }
 
 fn round(value: f64) -> f64 {

@@ -27,8 +27,8 @@ use hypothesis::{Hypothesis, Kind};
 use score::Seen;
 
 /// The startups that are tried where none are named.
-pub const DEFAULT_CANDIDATES: &str =
-    "slowstart,hystart,hystart++,search,best,rapid,jumpstart,bbr,kernel:bbr";
+pub const DEFAULT_CANDIDATES: &str = "slowstart,hystart,hystart++,hystart++-draft03,search,best,\
+                                      limited,rapid,jumpstart,plumb,bbr,kernel:bbr";
 
 /// What comes after the startup: Reno leaves half of the window at a loss, CUBIC 0.7, some 0.85 with
 /// ABE (RFC 8511). Linux's CUBIC grows by a twentieth in each round trip until the first loss,
@@ -48,6 +48,8 @@ const LARGEST_INITIAL: u64 = 64;
 struct Round {
     sent: u64,
     seen: Seen,
+    /// The application had nothing to send for a while.
+    rested: bool,
     predicted: Vec<u64>,
 }
 
@@ -68,6 +70,8 @@ pub struct Identifier {
     /// In the round trip at hand.
     sent: u64,
     lossy: bool,
+    rested: bool,
+    last_ack: Time,
     mark: Seq,
     nxt: Seq,
     /// What the receiver takes: nothing beyond it; none where the trace does not say.
@@ -97,6 +101,8 @@ impl Identifier {
             handshake: opening.handshake_rtt,
             sent: 0,
             lossy: false,
+            rested: false,
+            last_ack: opening.start,
             mark: opening.nxt,
             nxt: opening.nxt,
             edge: None,
@@ -163,6 +169,9 @@ impl Identifier {
             self.nxt = self.nxt.max(sent.nxt);
             return;
         }
+        // Nothing was in flight, and no ACK is what made it leave.
+        let least = self.handshake.map_or(0, |rtt| rtt.0 / 4);
+        self.rested |= sent.inflight <= sent.bytes && sent.now.since(self.last_ack).0 > least;
         self.pass(sent.now);
         let before = self.nxt;
         self.nxt = self.nxt.max(sent.nxt);
@@ -172,6 +181,7 @@ impl Identifier {
 
     fn on_ack(&mut self, ack: &Ack) {
         let sample = self.delivered.on_ack(ack);
+        self.last_ack = ack.now;
         if self.hypotheses.is_empty() {
             if ack.acked == 0 {
                 return;
@@ -234,9 +244,10 @@ impl Identifier {
     fn end_round(&mut self, ack: &Ack) {
         let seen = if self.lossy || self.repair.is_some() { Seen::Repairing } else { Seen::Clean };
         let predicted = self.hypotheses.iter().map(Hypothesis::would_send).collect();
-        self.rounds.push(Round { sent: self.sent, seen, predicted });
+        self.rounds.push(Round { sent: self.sent, seen, rested: self.rested, predicted });
         self.sent = 0;
         self.lossy = false;
+        self.rested = false;
         self.mark = self.nxt;
         self.hypotheses.iter_mut().for_each(|one| one.begin(ack.now, ack.inflight_before));
         if self.repair.is_none()
