@@ -18,14 +18,15 @@ from pathlib import Path
 HERE = Path(__file__).parent
 # Paths that nothing was chosen by.
 PATHS = [
-    ("rate=40Mbit,rtt=45ms,queue=1.5bdp", 8_000_000),
-    ("rate=25Mbit,rtt=90ms,queue=2bdp", 8_000_000),
-    ("rate=60Mbit,rtt=35ms,queue=2.5bdp", 10_000_000),
-    ("rate=16Mbit,rtt=150ms,queue=1bdp", 8_000_000),
-    ("rate=80Mbit,rtt=50ms,queue=1.3bdp", 14_000_000),
-    ("rate=50Mbit,rtt=25ms,queue=4bdp", 8_000_000),
+    ("rate=35Mbit,rtt=70ms,queue=2bdp", 8_000_000),
+    ("rate=90Mbit,rtt=30ms,queue=1.5bdp", 10_000_000),
+    ("rate=15Mbit,rtt=60ms,queue=3bdp", 5_000_000),
+    ("rate=55Mbit,rtt=100ms,queue=1bdp", 14_000_000),
+    ("rate=65Mbit,rtt=28ms,queue=2bdp", 9_000_000),
+    ("rate=22Mbit,rtt=50ms,queue=1.2bdp", 6_000_000),
 ]
-# What is loaded, what a socket calls it, and what it is among the startups that are tried.
+# What is loaded, what a socket calls it (and how the application sends), and what it is among the startups that are tried: the last two
+# are senders that no startup explains.
 SENDERS = [
     (None, "cubic", "hystart"),
     (None, "reno", "slowstart"),
@@ -35,10 +36,12 @@ SENDERS = [
     ("search", "ff_search", "search"),
     ("best", "ff_best", "best"),
     ("rapid", "ff_rapid", "rapid"),
-    ("hystart++-draft03", "ff_hystartpp_ls", None),
-    ("plumb", "ff_plumb", None),
+    ("hystart++-draft03", "ff_hystartpp_ls", "hystart++-draft03"),
+    ("plumb", "ff_plumb", "plumb"),
+    (None, "cubic paced", None),
+    (None, "cubic pieces", None),
 ]
-SEND = 'python3 {0}/transfer.py capture "$1" & sleep 0.5; python3 {0}/transfer.py send "$2" "$3"; sleep 0.2; kill $!; wait $! || true'
+SEND = 'python3 {0}/transfer.py capture "$1" & sleep 0.5; python3 {0}/transfer.py send "$2" $3; sleep 0.2; kill $!; wait $! || true'
 
 
 def record(program: str, controller: str, path: tuple[str, int], file: Path) -> None:
@@ -67,12 +70,12 @@ def answer(program: str, file: Path, truth: str | None) -> str:
 
 def captures(program: str, loaded: str | None, name: str, folder: Path) -> list[Path]:
     """One capture for each path, of this sender."""
-    files = [folder / f"{name}-{index}.pcap" for index in range(len(PATHS))]
+    files = [folder / f"{name.replace(' ', '-')}-{index}.pcap" for index in range(len(PATHS))]
     missing = [(path, file) for path, file in zip(PATHS, files, strict=True) if not file.exists()]
     load = subprocess.Popen([program, "kernel", "load", loaded]) if loaded and missing else None
     try:
         known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
-        while missing and name not in known.read_text().split():
+        while missing and name.split()[0] not in known.read_text().split():
             time.sleep(0.1)
         for path, file in missing:
             record(program, name, path, file)

@@ -3,6 +3,8 @@
 
 transfer.py receive          take what comes, to its end
 transfer.py send BYTES CC    send so many bytes to the peer, with this congestion controller
+transfer.py send BYTES CC paced|pieces
+                             the same at 8 Mbit/s at most, or in pieces of 100 kB with pauses of 100 ms
 transfer.py capture FILE     write the headers of every packet as a pcap
 transfer.py join FILE...     several captures as one, to standard output
 """
@@ -28,12 +30,19 @@ def receive() -> None:
         connection.close()
 
 
-def send(size: int, controller: str) -> None:
+def send(size: int, controller: str, how: str = "") -> None:
+    so_max_pacing_rate = 47
     with socket.socket() as connection:
         # Before it connects: the machine's default may be one that paces, and a socket that has been paced stays so.
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, controller.encode())
+        if how == "paced":
+            connection.setsockopt(socket.SOL_SOCKET, so_max_pacing_rate, 1_000_000)
         connection.connect((os.environ["FIRSTFLIGHT_PEER"], PORT))
-        connection.sendall(bytes(size))
+        piece = 100_000 if how == "pieces" else size
+        for _ in range(0, size, piece):
+            connection.sendall(bytes(piece))
+            if piece < size:
+                time.sleep(0.1)
         connection.shutdown(socket.SHUT_WR)
         connection.recv(1)
 
@@ -68,7 +77,7 @@ what, *rest = sys.argv[1:]
 if what == "receive":
     receive()
 elif what == "send":
-    send(int(rest[0]), rest[1])
+    send(int(rest[0]), *rest[1:])
 elif what == "capture":
     capture(rest[0])
 else:

@@ -20,7 +20,7 @@ from ._text import grid, html
 Files = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 """One file or several: qlog, pcap, pcapng, CSV, each plain, gzip or zstd."""
 
-_IDENTIFY = "slowstart,hystart,hystart++,search,best,rapid,jumpstart,bbr,kernel:bbr"
+_IDENTIFY = "slowstart,hystart,hystart++,hystart++-draft03,search,best,limited,rapid,jumpstart,plumb,bbr,kernel:bbr"
 
 
 def _names(files: Files) -> list[str]:

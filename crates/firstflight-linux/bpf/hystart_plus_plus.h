@@ -23,6 +23,7 @@ enum hspp_stage { HSPP_SLOW_START, HSPP_CSS, HSPP_LSS, HSPP_OVER };
 struct hystart_plus_plus {
 	struct common c;
 	u64 lss_rest;		/* what the last division left, in packets times the threshold */
+	u32 lss_floor;		/* the window that the last ACK left at least: a larger one shows that avoidance has grown */
 	u32 window_end;		/* the round ends when everything below it is acknowledged */
 	u32 last_min_us;	/* lastRoundMinRTT; NO_RTT: none */
 	u32 cur_min_us;		/* currentRoundMinRTT */
@@ -33,6 +34,7 @@ struct hystart_plus_plus {
 	u8 css_rounds;
 	u8 stage, saved_stage, saved_rounds;
 	bool draft03;
+	bool lss_ahead;		/* avoidance has grown by the packet that limited slow start grows by next */
 };
 
 INLINE void hspp_start(void *state, u64 now_us, u32 nxt)
@@ -62,6 +64,13 @@ INLINE void hspp_change(struct hystart_plus_plus *s, u8 stage)
 	s->samples = 0;
 }
 
+/* Limited slow start begins, or goes on with a window that something else has set. */
+INLINE void hspp_lss_anew(struct hystart_plus_plus *s)
+{
+	s->lss_floor = ~0u;
+	s->lss_ahead = false;
+}
+
 INLINE struct decision hspp_judge(struct hystart_plus_plus *s, const struct window *w, u32 leftover)
 {
 	if (s->samples < N_RTT_SAMPLE || s->cur_min_us == NO_RTT)
@@ -72,6 +81,7 @@ INLINE struct decision hspp_judge(struct hystart_plus_plus *s, const struct wind
 		if (s->draft03) {
 			s->stage = HSPP_LSS;
 			s->lss_rest = 0;
+			hspp_lss_anew(s);
 			return leave(EXIT_LSS_TRIGGER, w->cwnd, s->cur_min_us);
 		}
 		hspp_change(s, HSPP_CSS);
@@ -126,6 +136,8 @@ INLINE struct decision hspp_grow(void *state, const struct ack *ack, u32 acked, 
 	u32 leftover = hspp_open(s, ack, acked, w);
 	struct decision d;
 
+	if (s->stage == HSPP_LSS)
+		hspp_lss_anew(s);
 	if (s->stage == HSPP_LSS || s->stage == HSPP_OVER)
 		return stay(leftover);
 	if (ack->rtt_us != NO_RTT) {
@@ -138,18 +150,30 @@ INLINE struct decision hspp_grow(void *state, const struct ack *ack, u32 acked, 
 	return d;
 }
 
-/* Draft-03: below which window avoidance shall not leave us; 0 for no opinion. */
+/*
+ * Draft-03: below which window avoidance shall not leave us; 0 for no opinion. Growth is the larger of the two, as in the core. Both grow by
+ * whole packets, on different ACKs: a packet of avoidance therefore takes the place of the next one here, or the window would grow by the
+ * sum.
+ */
 INLINE u32 hspp_beside_avoidance(void *state, const struct ack *ack, u32 acked, u32 cwnd)
 {
 	struct hystart_plus_plus *s = state;
 	u64 sum, whole = (u64)LSS_DIVISOR * max32(cwnd, 1);
-	u32 n = hspp_capped(ack, acked);
+	u32 n = hspp_capped(ack, acked), step;
 
 	if (s->stage != HSPP_LSS || !ack->limited)
 		return 0;
 	sum = (u64)n * ack->ssthresh + s->lss_rest;
 	s->lss_rest = sum % whole;
-	return cwnd + (u32)min64(sum / whole, n);
+	step = (u32)min64(sum / whole, n);
+	if (cwnd > s->lss_floor)
+		s->lss_ahead = true;
+	if (step && s->lss_ahead) {
+		s->lss_ahead = false;
+		step--;
+	}
+	s->lss_floor = cwnd + step;
+	return s->lss_floor;
 }
 
 /* A threshold that somebody else set was met. */
@@ -191,6 +215,7 @@ INLINE void hspp_restore(void *state)
 	s->css_base_us = s->saved_base_us;
 	s->css_rem = 0;
 	s->lss_rest = 0;
+	hspp_lss_anew(s);
 }
 
 INLINE void hspp_start_draft03(void *state, u64 now_us, u32 nxt)

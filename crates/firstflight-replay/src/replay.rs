@@ -144,6 +144,10 @@ impl Sink for Replay {
             self.short += u64::from(live.acks > 0);
             return;
         }
+        if self.done.len() >= MOST_RESULTS {
+            self.beyond += 1;
+            return;
+        }
         let wants_entry = self.settings.entries;
         let made = guarded(|| {
             live.finish();
@@ -156,7 +160,6 @@ impl Sink for Replay {
                 self.lines.extend(line);
                 self.entries.extend(entry);
                 self.done.push(row);
-                self.keep(MOST_RESULTS);
             }
             Err(broken) => self.give_up(id, broken),
         }

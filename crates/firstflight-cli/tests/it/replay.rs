@@ -468,16 +468,22 @@ fn foreign_qlogs(into: &Path, path: &str, senders: &str) -> Vec<std::path::PathB
 #[test]
 #[cfg(feature = "quic")]
 fn startups_on_a_real_stack_are_identified() {
+    // So many senders, the last ones, are not tried.
+    const PLANTED: usize = 2;
     let senders = [
         "slowstart",
         "hystart",
         "hystart++",
+        "hystart++-draft03",
         "search",
+        "best",
+        "limited",
         "rapid",
         "jumpstart",
-        "bbr",
-        "best",
         "plumb",
+        "bbr",
+        "bbr3",
+        "careful(saved=500)",
     ];
     let paths = [
         "rate=35Mbit,rtt=55ms,queue=2bdp",
@@ -487,14 +493,14 @@ fn startups_on_a_real_stack_are_identified() {
     // With `NIGHT` set (`make night`) what the page says is compared, too.
     let night = std::env::var_os("NIGHT").is_some();
     let folder = tempfile::tempdir().expect("a folder");
-    let (mut right, mut unknown) = (0, 0);
+    let (mut right, mut planted) = (0, 0);
     for (index, &path) in paths.iter().enumerate() {
         let files = foreign_qlogs(&folder.path().join(index.to_string()), path, &senders.join(","));
         let sent = |file: &std::path::PathBuf| {
             lines_with(&fs::read_to_string(file).expect("a qlog"), &["transport:packet_sent"])
         };
         let sent: Vec<String> = files.iter().map(sent).collect();
-        for (own, file) in files.iter().enumerate().filter(|(own, _)| senders[*own] != "best") {
+        for (own, file) in files.iter().enumerate() {
             let file = file.to_str().expect("a name");
             let answer = json(&["replay", "--identify", file, "--arms", "slowstart"]);
             let identified = &answer["connections"][0]["identified"];
@@ -510,17 +516,23 @@ fn startups_on_a_real_stack_are_identified() {
                 other.is_some_and(|other| sent[other] == sent[own])
             };
             println!("{path} {}: {alike:?} {}", senders[own], identified["why"]);
-            match senders[own] {
-                "plumb" => unknown += usize::from(alike.is_empty()),
-                _ => right += usize::from(!alike.is_empty() && alike.iter().all(is_twin)),
+            if own >= senders.len() - PLANTED {
+                planted += usize::from(alike.is_empty());
+                continue;
             }
+            right += usize::from(!alike.is_empty() && alike.iter().all(is_twin));
+            assert!(
+                alike.is_empty() || alike.contains(&senders[own]),
+                "{path}: {} was taken for {alike:?}",
+                senders[own]
+            );
         }
     }
-    let (all, count) = (7 * paths.len(), paths.len());
+    let (all, count) = ((senders.len() - PLANTED) * paths.len(), PLANTED * paths.len());
     let told = format!(
-        "{right} of {all} captures of the seven are right, {unknown} of {count} of Plumb unknown"
+        "{right} of {all} captures of what is tried are right, {planted} of {count} planted unknown"
     );
-    assert!(right * 10 >= all * 9 && unknown == count, "{told}");
+    assert!(right * 10 >= all * 9 && planted == count, "{told}");
     if !night {
         return;
     }

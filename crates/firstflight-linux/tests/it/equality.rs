@@ -69,7 +69,7 @@ fn hystart_plus_plus_equals_the_core() {
 #[test]
 fn hystart_plus_plus_of_the_draft_equals_the_core() {
     startup_equals("ff_hystartpp_ls", 1, || {
-        HyStartPlusPlus::new(hystart_plus_plus::Params::DRAFT03)
+        WholePackets::new(HyStartPlusPlus::new(hystart_plus_plus::Params::DRAFT03))
     });
 }
 

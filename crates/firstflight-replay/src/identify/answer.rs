@@ -1,10 +1,10 @@
 //! The result of an identification, as in `--json`.
 
 use super::hypothesis::Kind;
-use super::score::{Seen, after_loss, deviation, log_likelihood};
+use super::score::{Seen, after_loss, deviation, is_strange, log_likelihood};
 use super::{Identifier, Round};
 use firstflight::Ratio;
-use firstflight::arm::AvoidanceSpec;
+use firstflight::arm::{AvoidanceSpec, StartupSpec};
 use serde::Serialize;
 
 /// Fewer round trips are not enough for an answer.
@@ -12,9 +12,12 @@ const LEAST_ROUNDS: usize = 4;
 /// If fewer round trips precede the first loss, those after it are judged, too.
 const LEAST_BEFORE_LOSS: usize = 3;
 /// Two startups whose log-likelihoods differ by less explain the connection equally well.
-const ALIKE: f64 = 2.0;
+const ALIKE: f64 = 1.0;
 /// Maximum mean deviation per round trip of a startup that explains the connection, as a logarithm.
-const FITS: f64 = 0.03;
+const FITS: f64 = 0.025;
+/// Number of first rounds judged on their own, with twice that deviation: a long steady course that
+/// something else explains does not hide a bad start.
+const EARLY: usize = 10;
 /// Startups whose predictions differ by at most this, as a logarithm, cannot be told apart.
 const SAME: f64 = 0.01;
 /// Minimum share of round trips in which the sender used what it was allowed to send.
@@ -32,8 +35,8 @@ pub struct Candidate {
     /// Log-likelihood of the examined round trips, minus that of the best startup: 0 for the best,
     /// negative for others.
     pub log_likelihood: f64,
-    /// Mean deviation of predicted from sent bytes per round trip until the first loss, as a ratio
-    /// above 1: 1.05 is 5 %.
+    /// Mean deviation of predicted from sent bytes per round trip until the first loss, or half of
+    /// that of the first ten round trips if that is more, as a ratio above 1: 1.05 is 5 %.
     pub deviation: f64,
     /// In every examined round trip its prediction equals that of the best startup, within two
     /// packets or 1 %: no capture of this connection can tell them apart.
@@ -52,8 +55,8 @@ pub struct Identity {
     pub cut: Option<f64>,
     /// Number of examined round trips.
     pub rounds: u64,
-    /// Number of these in which the sender sent less than half of what any candidate would have
-    /// sent: it had nothing to send, or is none of the candidates.
+    /// Number of these in which the sender rested, or sent less than half of what any candidate would
+    /// have sent: it had nothing to send, or is none of the candidates.
     pub idle_rounds: u64,
     /// Reason for the answer, in a sentence.
     pub why: String,
@@ -66,9 +69,11 @@ struct Scored {
     kind: Kind,
     initial_window: u64,
     likelihood: f64,
+    /// Of it, what the round trips from the first loss on add.
+    after_loss: f64,
     deviation: f64,
-    /// Share of the window left after the first loss.
-    cut: Option<f64>,
+    /// Logarithm of the level after the first loss over the level that the reduction predicts.
+    level: Option<f64>,
     /// Predicted bytes in each round trip.
     predicted: Vec<u64>,
 }
@@ -86,6 +91,25 @@ fn beta(kind: &Kind) -> Option<f64> {
     Some(beta.num() as f64 / beta.den() as f64)
 }
 
+/// It cuts to what was delivered, by a recovery of its own.
+fn cuts_to_delivered(kind: &Kind) -> bool {
+    let Kind::Arm(arm) = kind else { return false };
+    matches!(
+        arm.startup,
+        StartupSpec::Jump(_)
+            | StartupSpec::Rapid(_)
+            | StartupSpec::Plumb(_)
+            | StartupSpec::Careful(_)
+    )
+}
+
+impl Scored {
+    /// What the first loss left of the window.
+    fn cut(&self) -> Option<f64> {
+        self.level.and_then(|level| Some(beta(&self.kind)? * (-level).exp()))
+    }
+}
+
 impl Identifier {
     /// Returns the result at the end of the connection.
     pub fn answer(&self) -> Identity {
@@ -97,6 +121,15 @@ impl Identifier {
             rounds.iter().zip(&idle).filter(|(_, idle)| !**idle).map(|(round, _)| round).collect();
         let mut scored = self.scored(&used);
         scored.sort_by(|a, b| b.likelihood.total_cmp(&a.likelihood));
+        // Who explains the recovery least badly is no sender if even that is far off.
+        let explains = |one: &&Scored| one.deviation <= FITS;
+        if scored.iter().find(explains).and_then(|first| first.level).is_some_and(is_strange) {
+            for one in &mut scored {
+                one.likelihood -= one.after_loss;
+                one.level = None;
+            }
+            scored.sort_by(|a, b| b.likelihood.total_cmp(&a.likelihood));
+        }
         self.say(&scored, whole, idle_rounds)
     }
 
@@ -128,24 +161,25 @@ impl Identifier {
             let (clean, repairing): (Vec<&Round>, Vec<&Round>) =
                 after.iter().copied().partition(|round| round.seen == Seen::Clean);
             let clean: Vec<f64> = clean.iter().map(apart).collect();
-            let (later, level) = after_loss(&clean);
-            let likelihood = one.likelihood
-                + of_startup.iter().map(|one| log_likelihood(*one, Seen::Clean)).sum::<f64>()
-                + repairing
-                    .iter()
-                    .map(|round| log_likelihood(apart(round), Seen::Repairing))
-                    .sum::<f64>()
-                + later;
+            let (later, level) = after_loss(&clean, cuts_to_delivered(&one.kind));
+            let before: f64 = of_startup.iter().map(|one| log_likelihood(*one, Seen::Clean)).sum();
+            let repair: f64 =
+                repairing.iter().map(|round| log_likelihood(apart(round), Seen::Repairing)).sum();
             // After a loss the recovery matters as much as the startup.
             let shown = if of_startup.len() < LEAST_BEFORE_LOSS { &clean } else { &of_startup };
-            let sum: f64 = shown.iter().map(|one| one.abs().min(1.0)).sum();
+            let mean = |shown: &[f64]| {
+                let sum: f64 = shown.iter().map(|one| one.abs().min(1.0)).sum();
+                sum / shown.len().max(1) as f64
+            };
+            let early = &shown[..shown.len().min(EARLY)];
             Scored {
                 startup: one.startup,
                 kind: one.kind,
                 initial_window: one.initial_window,
-                likelihood,
-                deviation: sum / shown.len().max(1) as f64,
-                cut: level.and_then(|level| Some(beta(&one.kind)? * (-level).exp())),
+                likelihood: one.likelihood + before + repair + later,
+                after_loss: repair + later,
+                deviation: mean(shown).max(mean(early) / 2.0),
+                level,
                 predicted: used.iter().map(|round| round.predicted[index]).collect(),
             }
         });
@@ -207,8 +241,8 @@ impl Identifier {
         }
         if (used as f64) < OWN_CHOICE * rounds as f64 {
             identity.why = format!(
-                "in {idle_rounds} of {rounds} round trips it sent less than half of what any of these \
-                 would have"
+                "in {idle_rounds} of {rounds} round trips it rested, or sent less than half of what any \
+                 of these would have"
             );
             return identity;
         }
@@ -225,7 +259,7 @@ impl Identifier {
             .take_while(|one| one.deviation <= FITS && top - one.likelihood < ALIKE)
             .map(|one| label(one))
             .collect();
-        identity.cut = first.cut.map(|cut| (cut * 100.0).round() / 100.0);
+        identity.cut = first.cut().map(|cut| (cut * 100.0).round() / 100.0);
         if let [only] = &identity.alike[..] {
             identity.startup = Some(only.clone());
             let next = best.get(1).map_or(String::new(), |next| {
@@ -256,10 +290,11 @@ impl Identifier {
     }
 }
 
-/// Whether no hypothesis would have sent as little.
+/// Whether the sender had nothing to send, or no hypothesis would have sent as little.
 fn is_idle(round: &Round) -> bool {
+    let least = round.predicted.iter().min();
     round.seen == Seen::Clean
-        && round.predicted.iter().min().is_some_and(|least| *least / 2 > round.sent)
+        && (round.rested || least.is_some_and(|least| *least / 2 > round.sent))
 }
 
 fn round(value: f64) -> f64 {

@@ -27,8 +27,8 @@ use hypothesis::{Hypothesis, Kind};
 use score::Seen;
 
 /// The startups that are tried if none are named.
-pub const DEFAULT_CANDIDATES: &str =
-    "slowstart,hystart,hystart++,search,best,rapid,jumpstart,bbr,kernel:bbr";
+pub const DEFAULT_CANDIDATES: &str = "slowstart,hystart,hystart++,hystart++-draft03,search,best,\
+                                      limited,rapid,jumpstart,plumb,bbr,kernel:bbr";
 
 /// Congestion avoidance after the startup. After a loss Reno keeps half of the window, CUBIC 0.7,
 /// and some stacks 0.85 with ABE (RFC 8511). Linux's CUBIC grows by a twentieth in each round trip
@@ -48,6 +48,8 @@ const LARGEST_INITIAL: u64 = 64;
 struct Round {
     sent: u64,
     seen: Seen,
+    /// The application had nothing to send for a while.
+    rested: bool,
     predicted: Vec<u64>,
 }
 
@@ -69,6 +71,8 @@ pub struct Identifier {
     /// Bytes sent in the current round trip.
     sent: u64,
     lossy: bool,
+    rested: bool,
+    last_ack: Time,
     mark: Seq,
     nxt: Seq,
     /// Right edge of the receiver's window; `None` if the trace does not show it.
@@ -98,6 +102,8 @@ impl Identifier {
             handshake: opening.handshake_rtt,
             sent: 0,
             lossy: false,
+            rested: false,
+            last_ack: opening.start,
             mark: opening.nxt,
             nxt: opening.nxt,
             edge: None,
@@ -164,6 +170,9 @@ impl Identifier {
             self.nxt = self.nxt.max(sent.nxt);
             return;
         }
+        // Nothing was in flight, and no ACK is what made it leave.
+        let least = self.handshake.map_or(0, |rtt| rtt.0 / 4);
+        self.rested |= sent.inflight <= sent.bytes && sent.now.since(self.last_ack).0 > least;
         self.pass(sent.now);
         let before = self.nxt;
         self.nxt = self.nxt.max(sent.nxt);
@@ -173,6 +182,7 @@ impl Identifier {
 
     fn on_ack(&mut self, ack: &Ack, so_far: &SoFar) {
         let sample = self.delivered.on_ack(ack, so_far);
+        self.last_ack = ack.now;
         if self.hypotheses.is_empty() {
             if ack.acked == 0 {
                 return;
@@ -236,9 +246,10 @@ impl Identifier {
     fn end_round(&mut self, ack: &Ack) {
         let seen = if self.lossy || self.repair.is_some() { Seen::Repairing } else { Seen::Clean };
         let predicted = self.hypotheses.iter().map(Hypothesis::would_send).collect();
-        self.rounds.push(Round { sent: self.sent, seen, predicted });
+        self.rounds.push(Round { sent: self.sent, seen, rested: self.rested, predicted });
         self.sent = 0;
         self.lossy = false;
+        self.rested = false;
         self.mark = self.nxt;
         self.hypotheses.iter_mut().for_each(|one| one.begin(ack.now, ack.inflight_before));
         if self.repair.is_none()

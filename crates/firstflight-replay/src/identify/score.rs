@@ -32,6 +32,12 @@ const BUCKET: u64 = 10;
 const UNUSUAL: f64 = -3.0;
 /// Width for the difference between the level after the first loss and the predicted reduction.
 const LEVEL: f64 = 0.04;
+/// The same for startups that cut to what was delivered: a capture shows a loss later than the sender
+/// knew it, and what was delivered by then is another amount.
+const DELIVERED_LEVEL: f64 = 0.15;
+/// A level further off than this is none that a recovery of these leaves: what the capture shows of
+/// the recovery was misread, or it is a stranger's.
+const STRANGE_LEVEL: f64 = 0.35;
 
 /// The deviation of a round trip; a difference of up to two packets counts as rounding.
 pub(super) fn deviation(predicted: u64, sent: u64, mss: u64) -> f64 {
@@ -54,14 +60,20 @@ pub(super) fn log_likelihood(deviation: f64, seen: Seen) -> f64 {
 /// The same for the round trips after the first loss. Their common level is the result of the
 /// window reduction: it may differ from the hypothesis at a cost, and is returned as the logarithm
 /// of predicted over sent. Deviations from that level count in full.
-pub(super) fn after_loss(deviations: &[f64]) -> (f64, Option<f64>) {
+pub(super) fn after_loss(deviations: &[f64], to_delivered: bool) -> (f64, Option<f64>) {
     let mut sorted = deviations.to_vec();
     sorted.sort_by(f64::total_cmp);
     let Some(level) = sorted.get(sorted.len() / 2).copied().filter(|_| sorted.len() > 2) else {
         return (deviations.iter().map(|one| log_likelihood(*one, Seen::Clean)).sum(), None);
     };
     let course: f64 = deviations.iter().map(|one| laplace(one - level, CLEAN)).sum();
-    (course + (-level.abs() / LEVEL), Some(level))
+    let width = if to_delivered { DELIVERED_LEVEL } else { LEVEL };
+    (course - level.abs() / width - (width / LEVEL).ln(), Some(level))
+}
+
+/// Whether a recovery that left this level may be a candidate's.
+pub(super) fn is_strange(level: f64) -> bool {
+    level.abs() > STRANGE_LEVEL
 }
 
 fn laplace(deviation: f64, width: f64) -> f64 {

@@ -1,5 +1,7 @@
 //! A startup as in the kernel, whose thresholds are whole packets: the threshold that the startup
-//! sets is rounded down, and the startup then sees the rounded value as its own.
+//! sets is rounded down, and the startup then sees the rounded value as its own. Startup and
+//! avoidance both grow by packets, on different ACKs: a packet of avoidance replaces the startup's
+//! next one.
 
 use firstflight::event::{Ack, Context, Signal, Timeout, Window};
 use firstflight::recovery::OwnRecovery;
@@ -11,11 +13,21 @@ pub(crate) struct WholePackets<S> {
     startup: S,
     /// The last aim: in whole packets, and as the startup said it.
     aim: Option<(u64, u64)>,
+    /// The window that the last ACK left at least, beside avoidance.
+    floor: Option<u64>,
+    /// Avoidance has grown by the packet that the startup grows by next.
+    ahead: bool,
 }
 
 impl<S: Startup> WholePackets<S> {
     pub(crate) fn new(startup: S) -> WholePackets<S> {
-        WholePackets { startup, aim: None }
+        WholePackets { startup, aim: None, floor: None, ahead: false }
+    }
+
+    /// Something else sets the window.
+    fn anew(&mut self) {
+        self.floor = None;
+        self.ahead = false;
     }
 }
 
@@ -42,7 +54,19 @@ impl<S: Startup> Startup for WholePackets<S> {
     }
 
     fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
+        self.anew();
         self.startup.grow(ack, acked, w, cx)
+    }
+
+    fn beside_avoidance(&mut self, ack: &Ack, acked: u64, w: Window, cx: &Context) -> Option<u64> {
+        let mut floor = self.startup.beside_avoidance(ack, acked, w, cx)?;
+        self.ahead |= self.floor.is_some_and(|floor| w.cwnd > floor);
+        if self.ahead && floor > w.cwnd {
+            self.ahead = false;
+            floor -= cx.mss;
+        }
+        self.floor = Some(floor);
+        Some(floor)
     }
 
     fn reached(&mut self) -> ExitReason {
@@ -79,6 +103,7 @@ impl<S: Startup> Startup for WholePackets<S> {
     }
 
     fn restore(&mut self, saved: S::Saved) {
+        self.anew();
         self.startup.restore(saved);
     }
 }

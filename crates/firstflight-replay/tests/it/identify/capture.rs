@@ -72,11 +72,28 @@ fn seq(offset: u64) -> u32 {
     SERVER_ISN.wrapping_add(1).wrapping_add(offset as u32)
 }
 
-/// The packets of a TCP connection as they pass the sender's interface.
-fn packets(log: &Log) -> Vec<(u64, Vec<u8>)> {
-    let begin = 1_000_000_000;
+/// A sender whose application gives it a packet of 1448 bytes every so often, ns.
+pub(super) fn steady(every: u64, rtt: u64, count: u64) -> Vec<u8> {
+    let mut packets = greeting(rtt);
+    for number in 0..count {
+        let now = BEGIN + number * every;
+        packets.push((now, data(number * 1448, 1448, now)));
+        let una = firstflight::Seq((number + 1) * 1448);
+        let ack = Ack { una, ..Ack::default() };
+        packets.push((now + rtt, answer(&ack, &BTreeSet::new(), now + rtt)));
+    }
+    packets.sort_by_key(|(now, _)| *now);
+    let packets: Vec<_> =
+        packets.into_iter().map(|(now, packet)| (now, tcp(Ip::V4, &packet))).collect();
+    pcap(PLAIN, &packets, plain)
+}
+
+/// When the first data leaves.
+const BEGIN: u64 = 1_000_000_000;
+
+/// The handshake, and a request.
+fn greeting(rtt: u64) -> Vec<(u64, Tcp)> {
     let sack = [vec![2, 4, 5, 0xb4, 3, 3, 14, 4, 2], stamps(1, 0)].concat();
-    let rtt = log.start().map_or(50_000_000, |start| start.rtt.0);
     let blank =
         Tcp { from_server: false, seq: CLIENT_ISN, ack: 0, flags: 2, payload: 0, options: sack };
     let greeting = Tcp {
@@ -94,14 +111,18 @@ fn packets(log: &Log) -> Vec<(u64, Vec<u8>)> {
         options: stamps(2, 1),
         ..clone(&blank)
     };
-    let mut packets =
-        vec![(begin - rtt - 2000, blank), (begin - rtt - 1000, greeting), (begin - 1000, request)];
+    vec![(BEGIN - rtt - 2000, blank), (BEGIN - rtt - 1000, greeting), (BEGIN - 1000, request)]
+}
+
+/// The packets of a TCP connection as they pass the sender's interface.
+fn packets(log: &Log) -> Vec<(u64, Vec<u8>)> {
+    let mut packets = greeting(log.start().map_or(50_000_000, |start| start.rtt.0));
     // Pieces by the ordinal of their transmission, and what the receiver has.
     let mut pieces: Vec<(u64, u64)> = vec![(0, 0)];
     let mut received: BTreeSet<(u64, u64)> = BTreeSet::new();
     let zero = log.entries.first().map_or(0, |entry| entry.now.0);
     for entry in &log.entries {
-        let now = begin + entry.now.0 - zero;
+        let now = BEGIN + entry.now.0 - zero;
         let What::Event { event, packet, acked, .. } = &entry.what else { continue };
         match event {
             Event::Sent(_) => {
