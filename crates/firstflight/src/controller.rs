@@ -322,7 +322,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
 
     #[cold]
     fn take_odd(&mut self, ack: &Ack) {
-        if let Some(rule) = ack.wrong(&self.cx.so_far, self.heard) {
+        if let Some(rule) = ack.wrong(&self.cx.so_far, self.heard, self.cx.transport) {
             let misfed = self.misfed.get_or_insert(Misfed { rule, at: ack.now, count: 0 });
             misfed.count = misfed.count.saturating_add(1);
         }

@@ -205,13 +205,19 @@ impl Ack {
     }
 
     /// What it is that cannot be.
-    pub(crate) fn wrong(&self, so_far: &SoFar, last: Time) -> Option<Impossible> {
+    pub(crate) fn wrong(
+        &self,
+        so_far: &SoFar,
+        last: Time,
+        transport: Transport,
+    ) -> Option<Impossible> {
+        let delivered = so_far.delivered.saturating_add(self.acked);
         let amounts = [self.acked, self.lost, self.inflight_before, self.inflight];
         let rules = [
             (self.now < last, Impossible::TimeBack),
             (self.una < so_far.una, Impossible::UnaBack),
             (self.nxt < self.una, Impossible::UnaBeyondNxt),
-            (so_far.delivered.saturating_add(self.acked) > self.sent, Impossible::MoreDelivered),
+            (transport == Transport::Quic && delivered > self.sent, Impossible::MoreDelivered),
             (self.acked_fresh > self.acked, Impossible::MoreFresh),
             (amounts.iter().any(|amount| *amount > MAX_BYTES), Impossible::TooLarge),
         ];
@@ -311,7 +317,8 @@ named! {
         UnaBack = "una_back",
         /// `una` is beyond `nxt`: what was never sent is acknowledged.
         UnaBeyondNxt = "una_beyond_nxt",
-        /// More was delivered than was ever sent.
+        /// QUIC: more was delivered than was ever sent. TCP may count bytes twice: receivers may drop
+        /// SACKed data (RFC 2018, section 8), and Linux counts DSACKs as delivered.
         MoreDelivered = "more_delivered",
         /// `acked_fresh` is more than `acked`.
         MoreFresh = "more_fresh",

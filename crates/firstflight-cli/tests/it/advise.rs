@@ -210,7 +210,7 @@ fn json_on_standard_output_is_all_there_is() {
     assert!(run.json()["advice"]["lines"].as_array().is_some_and(|lines| lines.len() >= 3));
     assert!(inside(&folder).is_empty(), "no page unless it is asked for");
     let help = well(&["advise", "--help"]).stdout;
-    assert!(help.contains("five connections or more"), "{help}");
+    assert!(help.contains("at least five connections"), "{help}");
 }
 
 /// Six transfers of a sender over paths like these, as logs in a folder.

@@ -91,11 +91,8 @@ fn an_arm_that_does_not_exist_is_answered_with_the_nearest_name() {
             &["unknown congestion avoidance `cubc`", "did you mean `cubic`?"],
         ),
         (&["--arms", "rapid/cubic/pr"], &["unknown recovery `pr`", "did you mean `prr`?"]),
-        (
-            &["--arms", "CUBIC"],
-            &["unknown arm or startup `CUBIC`, it is a congestion avoidance", "`slowstart/cubic`"],
-        ),
-        (&["--arms", "prr"], &["it is a recovery", "`slowstart/cubic/prr` runs it"]),
+        (&["--arms", "CUBIC"], &["`CUBIC`: it is a congestion avoidance", "`slowstart/cubic`"]),
+        (&["--arms", "prr"], &["it is a recovery", "use `slowstart/cubic/prr`"]),
         (&["--arms", "Hystart"], &["did you mean `hystart`?"]),
         (&["--arms", "slowstart(iw=30)"], &["no option `iw`", "`slowstart@(iw=30)`"]),
         (

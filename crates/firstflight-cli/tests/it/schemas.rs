@@ -60,7 +60,10 @@ fn misfit(value: &Value, schema: &Value, root: &Value, at: &str) -> Option<Strin
     if !typed || !named || schema.get("const").is_some_and(|one| one != value) {
         return Some(format!("{at}: {value}"));
     }
-    if schema["minimum"].as_f64().is_some_and(|least| value.as_f64() < Some(least)) {
+    if schema["minimum"]
+        .as_f64()
+        .is_some_and(|least| value.as_f64().is_some_and(|value| value < least))
+    {
         return Some(format!("{at}: {value} is too small"));
     }
     if let Some(items) = value.as_array() {

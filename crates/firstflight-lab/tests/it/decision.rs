@@ -199,7 +199,10 @@ fn few_connections_give_the_final_answer_or_none() {
             let count = |rule: Rule| found.iter().filter(|one| one.rule == rule).count();
             // That the price is open is no final answer either.
             let open = [Rule::NotSettled, Rule::Price];
-            let other = found.iter().filter(|one| one.rule != rule && !open.contains(&one.rule));
+            let other = found.iter().filter(|one| {
+                let says_keep = one.sentence.starts_with("No arm gains");
+                one.rule != rule && (!open.contains(&one.rule) || says_keep)
+            });
             let example = other.clone().next().map(|one| &one.sentence);
             println!("{rule:?}, {flows}: {} of {}", count(rule), found.len());
             assert!(50 * other.count() <= found.len(), "{rule:?}, {flows}: {example:?}");

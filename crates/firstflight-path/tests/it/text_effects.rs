@@ -188,7 +188,7 @@ fn each_wrong_effect_is_refused_with_its_range() {
         ("reorder=1%", "reorder=1%: has 1 field; allowed: reorder=SHARE:MEAN up to reorder=SHARE:MEAN:SHARE:MEAN".to_owned()),
         ("reorder=1%:0ms", format!("reorder=1%:0ms: MEAN=0ms: is zero; {TIMES}")),
         ("reorder=60%:1ms:60%:1ms", format!("reorder=120%: is too large; {SHARES}")),
-        ("dup=100%", "dup=100%: is too large; allowed: 0 up to but not including 1 (100%)".to_owned()),
+        ("dup=100%", "dup=100%: is too large; allowed: 0% up to but not including 100%, such as 0.1%".to_owned()),
         ("steps=1s", "steps=1s: has 1 field; allowed: steps=TIME:RATE".to_owned()),
         ("steps=1s:0Mbit", format!("steps=1s:0Mbit: RATE=0Mbit: is zero; {RATES}")),
         ("steps=2s:1Mbit/1s:2Mbit", "steps=2s:1Mbit/1s:2Mbit: goes back in time; allowed: increasing times".to_owned()),

@@ -63,7 +63,7 @@ impl<const N: usize> Both<N> {
                 inflight: self.inflight.len() as u64 * MSS,
                 srtt: None,
             };
-            self.ours.mark(&sent, &context::quic(MSS), ());
+            self.ours.mark(&sent, &context::quic(MSS), || ());
         }
     }
 
@@ -207,7 +207,7 @@ fn samples_of_doubling_flights(packet: u64) -> Vec<(u64, u64, u64)> {
             sent += 1;
             let inflight = (sent - acked) * packet;
             let (now, nxt) = (Time(now * US), Seq(sent));
-            delivery.mark(&Sent { now, bytes: packet, nxt, inflight, srtt: None }, &cx, ());
+            delivery.mark(&Sent { now, bytes: packet, nxt, inflight, srtt: None }, &cx, || ());
         }
         sent
     };

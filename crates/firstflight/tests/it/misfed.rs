@@ -91,6 +91,10 @@ proptest! {
                 prop_assert_eq!(correct.misfed(), None, "of nothing wrong: {:?}", ack);
             }
             for (rule, plant) in MISTAKES {
+                // A receiver of TCP may make this one.
+                if rule == Impossible::MoreDelivered && transport == Transport::Tcp {
+                    continue;
+                }
                 let mut sender = controller(arm, transport);
                 right[..at].iter().for_each(|ack| sender.on_ack(ack));
                 let mut wrong = right[at];

@@ -79,7 +79,7 @@ pub(super) fn steady(every: u64, rtt: u64, count: u64) -> Vec<u8> {
         let now = BEGIN + number * every;
         packets.push((now, data(number * 1448, 1448, now)));
         let una = firstflight::Seq((number + 1) * 1448);
-        let ack = Ack { una, ..Ack::default() };
+        let ack = Ack { una, ..Ack::blank(firstflight::Time(now + rtt)) };
         packets.push((now + rtt, answer(&ack, &BTreeSet::new(), now + rtt)));
     }
     packets.sort_by_key(|(now, _)| *now);
