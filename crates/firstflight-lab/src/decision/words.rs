@@ -203,17 +203,10 @@ impl Decision {
     }
 
     pub(super) fn not_settled(&self) -> String {
-        let n = self.connections;
-        match self.settled_at {
-            Some(m) => {
-                format!("Not settled at {n} connections; about {m} would settle it.")
-            }
-            None => {
-                let baseline = &self.baseline;
-                format!(
-                    "Not settled at {n} connections, and unlikely to be with more: keep {baseline}."
-                )
-            }
-        }
+        let rest = self.settled_at.map_or_else(
+            || format!(", and unlikely to be with more: keep {}", self.baseline),
+            |more| format!("; about {more} would settle it"),
+        );
+        format!("Not settled at {} connections{rest}.", self.connections)
     }
 }
