@@ -137,7 +137,7 @@ fn endless() -> String {
 pub struct Flow {
     /// An arm, or `@algorithm`, which stands for the algorithm in one run and the baseline in another.
     pub who: String,
-    /// Name in rules [default: `algorithm` for `@algorithm`, else `other`].
+    /// Name in rules: by default `algorithm` for `@algorithm`, and `other` for all else.
     pub role: Option<String>,
     /// Number of flows.
     #[serde(default = "one")]

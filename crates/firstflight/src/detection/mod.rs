@@ -69,7 +69,7 @@ pub struct Losses {
     /// ([`crate::Ack::tx_lost`]).
     pub latest: Option<u64>,
     /// The latest lost retransmission. It belongs to the current episode, and so sets
-    /// [`crate::Ack::lost_again`], if it is not below the first ordinal of that episode.
+    /// [`crate::AckDetail::lost_again`], if it is not below the first ordinal of that episode.
     pub latest_repeat: Option<u64>,
 }
 
