@@ -355,7 +355,8 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         let base = self.facts;
         let facts = Facts {
             now_us: self.now_us,
-            bytes_acked: self.bytes(self.una),
+            // No ACK reported the silent ones, to the core either.
+            bytes_acked: self.bytes(self.una - self.unseen),
             una: self.seq(self.una).0 as u32,
             nxt: self.seq(self.nxt).0 as u32,
             packets_out: self.pipe + self.holes + self.sacked,
