@@ -153,7 +153,8 @@ def test_measured_paths_travel_to_workers() -> None:
 
 def test_a_startup_of_one_s_own_stays_at_home() -> None:
     class Mine(ff.Startup):
-        pass
+        def on_rtt(self, now: int, rtt: int, cx: ff.Context) -> None:
+            """Adds nothing."""
 
     with pytest.raises(ff.Refused, match="runs on this machine only"):
         ffray.ab("cdn", Mine, flows=100)
