@@ -117,7 +117,8 @@ unshare --mount --pid --fork --kill-child --propagation private bash -euo pipefa
     done
     mount -t proc proc "$root/proc"
     mount -t tmpfs tmpfs "$root/tmp"
-    exec chroot "$root" bash /prove' fresh "$root" "$toolchain" "${sources_of_crates[@]}" &
+    # A shell without job control starts a job that ignores these signals, and tests send them.
+    exec chroot "$root" env --default-signal=INT,QUIT bash /prove' fresh "$root" "$toolchain" "${sources_of_crates[@]}" &
 job=$!
 wait "$job"
 job=
