@@ -64,15 +64,7 @@ pub struct Effect {
     /// Factor on the number of connections that would settle it; 1 if it is settled.
     #[serde(skip)]
     pub(super) settle: f64,
-    /// If it is worse: factor on the number of connections that would exclude chance, with many
-    /// effects looked at; 1 if it is excluded.
-    #[serde(skip)]
-    pub(super) sure: f64,
 }
-
-/// Three standard errors over the 1.96 of an interval: of the two dozen effects of a decision, one in
-/// 30 decisions has an interval of 95 % on the wrong side by chance.
-const SURE: f64 = 1.53;
 
 impl Effect {
     /// Classifies an effect. `sign` is 1 if more is better, -1 if less is better. A change of up to
@@ -99,9 +91,8 @@ impl Effect {
             Is::NoWorse if across(margin) => factor(margin),
             _ => 1.0,
         };
-        let sure = if is == Is::Worse { (SURE * SURE * factor(-accepted)).max(1.0) } else { 1.0 };
         let (reaches, gains) = (best > margin, worst > 0.0);
-        Effect { value, low, high, margin, is, reaches, gains, within, settle, sure }
+        Effect { value, low, high, margin, is, reaches, gains, within, settle }
     }
 
     /// Whether it is better or no worse.

@@ -49,7 +49,7 @@ impl ArmRow {
     /// Whether it may still turn out faster, or gentler, in every world.
     fn may_gain(&self) -> bool {
         let faster = self.every(|of| of.time_pct.high > of.time_pct.margin);
-        faster || self.every(|of| of.all().iter().all(|one| one.is != Is::Worse || one.sure > 1.0))
+        faster || !self.effects.iter().any(Effects::has_worse)
     }
 
     /// Whether it may still turn out faster or gentler, and no effect is known to be worse.
@@ -63,12 +63,6 @@ impl ArmRow {
     /// Factor on the number of connections that would settle all open effects.
     fn settle(&self) -> f64 {
         self.effects.iter().map(Effects::settle).fold(1.0, f64::max)
-    }
-
-    /// The same, and exclude that an effect is worse by chance only.
-    fn settle_surely(&self) -> f64 {
-        let sure = self.effects.iter().flat_map(Effects::all).map(|effect| effect.sure);
-        sure.fold(self.settle(), f64::max)
     }
 }
 
@@ -201,10 +195,10 @@ pub(super) fn apply(decision: &mut Decision, worlds: &[World<'_>]) {
         decision.sentence =
             format!("No difference that anybody would notice: keep {}.", decision.baseline);
     } else {
-        let open = rows().filter(|row| row.settle_surely() > 1.0 && row.may_gain());
+        let open = rows().filter(|row| row.settle() > 1.0 && row.may_gain());
         let open = open.max_by(|a, b| a.worst_time().total_cmp(&b.worst_time()));
         decision.arm = open.and_then(name);
-        let more = open.map_or_else(|| open_turn(decision, worlds), ArmRow::settle_surely);
+        let more = open.map_or_else(|| open_turn(decision, worlds), ArmRow::settle);
         decision.rule = Rule::NotSettled;
         decision.settled_at = settled_at(decision.connections, more);
         decision.sentence = if more > 1.0 {
