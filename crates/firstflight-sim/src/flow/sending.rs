@@ -48,34 +48,36 @@ impl<E: Ends> Flow<E> {
         back: &mut B,
         observer: &mut O,
     ) {
-        'bursts: while !observer.watches()
-            && let Some(mut burst) = self.ends.burst(Time(now), self.most_sent - self.sent)
-        {
-            loop {
-                if burst > 0 {
-                    if !self.fly(now, burst, forward, back, observer) {
-                        for _ in 0..burst {
-                            let sent = self.ends.next_of_burst(Time(now));
-                            self.leave(now, &sent, forward, back, observer);
-                        }
+        let mut next = if observer.watches() {
+            None
+        } else {
+            self.ends.burst(Time(now), self.most_sent - self.sent)
+        };
+        while let Some(burst) = next {
+            if burst > 0 {
+                if !self.fly(now, burst, forward, back, observer) {
+                    for _ in 0..burst {
+                        let sent = self.ends.next_of_burst(Time(now));
+                        self.leave(now, &sent, forward, back, observer);
                     }
-                    self.ends.end_burst(Time(now), burst);
                 }
-                if self.sent >= self.most_sent || !self.ends.is_blocked(Time(now)) {
-                    break 'bursts;
-                }
-                self.note_sender();
-                if self.due.release >= self.undisturbed() {
-                    return;
-                }
-                // This flow has no other event before its pacer releases the next packet.
-                now = self.due.release;
-                self.audit.on_event(now);
-                if !self.ends.release(Time(now)) {
-                    continue 'bursts;
-                }
-                burst = 1;
+                self.ends.end_burst(Time(now), burst);
             }
+            if self.sent >= self.most_sent || !self.ends.is_blocked(Time(now)) {
+                break;
+            }
+            self.note_sender();
+            if self.due.release >= self.undisturbed() {
+                return;
+            }
+            // This flow has no other event before its pacer releases the next packet.
+            now = self.due.release;
+            self.audit.on_event(now);
+            next = if self.ends.release(Time(now)) {
+                Some(1)
+            } else {
+                self.ends.burst(Time(now), self.most_sent - self.sent)
+            };
         }
         while self.sent < self.most_sent {
             let Some(sent) = self.ends.poll(Time(now)) else { break };

@@ -101,7 +101,6 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             }
         }
         let bytes = self.board.pop_run(packet.ack, &run);
-        self.delivered += bytes;
         let rtt = now.since(run.sent);
         self.rtt.on_sample(rtt);
         self.rto.on_sample();
@@ -331,7 +330,6 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
                 0
             };
         }
-        self.delivered += news.bytes;
     }
 
     /// Step 1 (D1): the sample for the controller; the estimator also takes samples that only a

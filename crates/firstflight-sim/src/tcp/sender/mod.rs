@@ -154,7 +154,6 @@ pub struct Sender<S: Combined, L = Nobody> {
     idle_since: Option<Time>,
     last_sent_at: Time,
     first_sent: Option<Time>,
-    delivered: u64,
     bytes_sent: u64,
     counters: Counters,
     /// The segment that early retransmit has just declared lost.
@@ -280,7 +279,6 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             idle_since: None,
             last_sent_at: now,
             first_sent: None,
-            delivered: 0,
             bytes_sent: 0,
             counters: Counters::default(),
             early_head: None,
