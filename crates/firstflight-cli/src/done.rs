@@ -1,4 +1,4 @@
-//! How a command ends: in full, with a shortfall, or with a file error.
+//! The outcome of a command: complete, partial, or a file error.
 
 use firstflight_lab::Error;
 

@@ -26,7 +26,7 @@ pub(crate) fn check_file(file: &Path) -> Result<(), Error> {
     fs::File::options().write(true).open(file).map(drop).map_err(|error| failed(file, &error))
 }
 
-/// Whether results go to standard output, as with `--json -`.
+/// Returns `true` if results go to standard output, as with `--json -`.
 pub(crate) fn to_stdout(json: Option<&PathBuf>) -> bool {
     json.is_some_and(|file| file.as_os_str() == "-")
 }
@@ -119,14 +119,14 @@ pub(crate) fn make_folder(folder: &Path) -> Result<(), Error> {
     fs::create_dir(folder).map_err(|error| failed(folder, &error))
 }
 
-/// Whether the file is a named pipe.
+/// Returns `true` if the file is a named pipe.
 #[cfg(unix)]
 fn is_pipe(file: &Path) -> bool {
     use std::os::unix::fs::FileTypeExt;
     file.metadata().is_ok_and(|meta| meta.file_type().is_fifo())
 }
 
-/// Whether the file is a named pipe.
+/// Only Unix has named pipes in its file system.
 #[cfg(not(unix))]
 fn is_pipe(_: &Path) -> bool {
     false

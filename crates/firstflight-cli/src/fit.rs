@@ -48,7 +48,7 @@ fn plain(name: &str) -> String {
     name.replace('_', " ").split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
-/// Whether `word` denotes this column: the name starts with it.
+/// Returns `true` if the column's name starts with `word`, regardless of case and underscores.
 fn meant(column: &str, word: &str) -> bool {
     plain(column).starts_with(&plain(word))
 }
@@ -264,7 +264,7 @@ fn rest(names: &[String], gone: &[usize], held: &[usize], width: Option<usize>) 
     format!("\n{QUIET}{}{QUIET:#}", wrap(&line, 0, width))
 }
 
-/// Whether the name of a column starts with these words.
+/// Returns `true` if a column's name starts with `words`, which must end at a word boundary.
 fn begins(name: &str, words: &str) -> bool {
     name.strip_prefix(words).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
 }

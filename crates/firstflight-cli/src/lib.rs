@@ -314,7 +314,7 @@ impl Command {
 }
 
 impl Command {
-    /// Whether it runs a command of the user, to which signals are passed on.
+    /// Returns `true` if the command runs a user's program and forwards signals to it.
     fn supervises(&self) -> bool {
         match self {
             #[cfg(target_os = "linux")]

@@ -87,7 +87,7 @@ pub(super) struct ClusterOptions {
 }
 
 impl ClusterOptions {
-    /// Whether the test runs on a cluster.
+    /// Returns `true` if the test runs on a cluster.
     pub(super) fn is_ray(&self) -> bool {
         self.engine == Engine::Ray
     }
