@@ -239,7 +239,8 @@ impl<S: Combined, L: Company<S>> Instrumented<S, L> {
         self.each
     }
 
-    /// Whether a query changes nothing, if the sender has not been idle. The sender may then skip
+    /// Whether a query changes nothing, if the sender has not been idle and something is in flight.
+    /// The sender may then skip
     /// [`Instrumented::before_send`] and call [`Instrumented::asks_again`].
     #[inline]
     pub fn is_settled(&self) -> bool {

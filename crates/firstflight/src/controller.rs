@@ -230,8 +230,8 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     }
 
     /// Whether [`before_send`](Self::before_send) may do or change anything if it is called again before
-    /// the next ACK or timeout, for a sender that has not been idle and whose smoothed RTT is the same.
-    /// If not, the [pacing rate](Self::pacing_rate) stays until then.
+    /// the next ACK or timeout, for a sender that has not been idle, that has bytes in flight and
+    /// whose smoothed RTT is the same. If not, the [pacing rate](Self::pacing_rate) stays until then.
     #[inline]
     pub fn heeds_sending(&self) -> bool {
         self.startup.heeds_sending() || self.heeds_timeout()

@@ -14,6 +14,8 @@ pub(super) struct Usage {
     full: bool,
     /// The pipe is empty: the next send begins a round of which no flight is known.
     empty: bool,
+    /// The last send found a window that had not been the limit for a timeout.
+    unused: bool,
     /// `max_packets_out`: the most outstanding in that round, bytes. With the bounds of the
     /// ratelimited draft it is `maxFS`: the largest flight since the last cut, zero while none was
     /// sent since.
@@ -31,6 +33,8 @@ pub(super) struct Usage {
     since: Time,
     /// When something was last sent.
     pub(super) sent_at: Time,
+    /// Where that ended which was last sent and is no repeat.
+    new_to: Seq,
     /// The timeout that was in force then.
     pub(super) timeout: Nanos,
 }
@@ -41,6 +45,7 @@ impl Usage {
         Usage {
             full: false,
             empty: false,
+            unused: false,
             most,
             until: nxt,
             una: nxt,
@@ -50,6 +55,7 @@ impl Usage {
             used: 0,
             since: now,
             sent_at: now,
+            new_to: nxt,
             timeout: Nanos::ZERO,
         }
     }
@@ -109,15 +115,23 @@ impl Usage {
     }
 
     /// Something was sent of a window of `cwnd` bytes, and one more segment fits into it or not.
+    /// LINUX used-new: a repeat says nothing about the window (`tcp_write_xmit` judges it).
     #[inline]
     pub(super) fn note_sent(&mut self, sent: &Sent, transport: Transport, mss: u64, w: Room) {
+        if sent.nxt <= self.new_to {
+            return;
+        }
+        self.new_to = sent.nxt;
         let full = sent.inflight.saturating_add(mss) > w.cwnd;
         let outstanding = self.outstanding(transport, sent.nxt, sent.inflight);
         self.note(full, outstanding, sent.nxt);
         if self.is_limited(w) {
-            (self.used, self.since) = (0, sent.now);
+            self.resume(sent.now);
         } else {
             self.used = self.used.max(outstanding);
+            if self.timeout > Nanos::ZERO && sent.now.since(self.since) >= self.timeout {
+                (self.unused, self.since) = (true, sent.now);
+            }
         }
     }
 
@@ -139,22 +153,22 @@ impl Usage {
         self.full || (w.in_slow_start && w.cwnd < self.most.saturating_mul(2))
     }
 
-    /// The window was full in this round: what is sent in it changes nothing of
+    /// The window was full in this round, which goes on: what is sent in it changes nothing of
     /// [`Usage::is_limited`].
     #[inline]
     pub(super) fn is_full(&self) -> bool {
-        self.full
+        self.full && self.una < self.until
     }
 
     /// The last send found a window that had not been the limit for a timeout.
     #[inline]
     pub(super) fn is_unused(&self) -> bool {
-        self.timeout > Nanos::ZERO && self.sent_at.since(self.since) >= self.timeout
+        self.unused
     }
 
     /// The most that was used of such a window meanwhile. Told once.
     pub(super) fn take_unused(&mut self) -> u64 {
-        self.since = self.sent_at;
+        self.unused = false;
         self.used
     }
 
@@ -173,9 +187,9 @@ impl Usage {
         self.una = self.una.max(nxt);
     }
 
-    /// Sending resumes after a silence.
+    /// Sending resumes after a silence, or the window is the limit.
     pub(super) fn resume(&mut self, now: Time) {
-        (self.used, self.since) = (0, now);
+        (self.used, self.since, self.unused) = (0, now, false);
     }
 
     /// Every amount through `scale`: packets have become smaller and keep their number.

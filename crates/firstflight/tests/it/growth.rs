@@ -80,6 +80,17 @@ impl Sender {
         count
     }
 
+    /// Sends a packet again that is still in flight.
+    fn repeat(&mut self) {
+        self.c.on_sent(&Sent {
+            now: Time(self.now),
+            bytes: self.mss,
+            nxt: self.seq(self.sent),
+            inflight: (self.out + 1) * self.mss,
+            srtt: Some(Nanos(RTT)),
+        });
+    }
+
     fn record(&self, packets: u64, lost: u64) -> Told {
         let bytes = packets * self.mss;
         let una = self.acked + packets + lost;
@@ -433,12 +444,13 @@ impl Kernel {
 }
 
 proptest! {
-    /// Any application on a path that loses nothing: bulk, pieces, pauses, silence.
-    /// Shows LINUX used-round, LINUX used-half, LINUX used-once, LINUX unused-lowered, LINUX idle-halved.
+    /// Any application on a path that loses nothing, with needless repeats: bulk, pieces, pauses,
+    /// silence.
+    /// Shows LINUX used-round, LINUX used-half, LINUX used-once, LINUX used-new, LINUX unused-lowered, LINUX idle-halved.
     #[test]
     fn the_flag_and_the_count_are_the_kernels(
         exit in 12u64..200,
-        steps in prop::collection::vec((0u64..130, 0u64..60, 0u64..8), 1..120),
+        steps in prop::collection::vec((0u64..130, 0u64..60, 0u64..8, 0u64..4), 1..120),
     ) {
         let mut sender = Sender::tcp(&format!("oracle(exit={exit}000)/reno/sack"));
         let cx = crate::context::quic(MSS);
@@ -448,7 +460,11 @@ proptest! {
             snd_cwnd_used: 0, snd_cwnd_stamp: 0, lsndtime: 0,
         };
         let mut sent_once = false;
-        for (offered, acked, pause) in steps {
+        for (offered, acked, pause, repeats) in steps {
+            if repeats == 0 && sender.out > 0 {
+                sender.repeat();
+                kernel.lsndtime = sender.now;
+            }
             if offered > 0 {
                 if sent_once {
                     kernel.before_send(sender.now, sender.out);
