@@ -92,7 +92,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use done::Done;
 pub use firstflight_lab::OwnPart;
 use firstflight_lab::{Error, own_parts, request};
-use firstflight_path::input::shortened;
+use firstflight_path::{input::shortened, plain};
 use firstflight_table::{guard, text};
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -332,14 +332,4 @@ fn refuse(line: &str) -> ExitCode {
 /// Gives the reason for an exit code above 0, in one line.
 fn say_why(line: &str) {
     terminal::whisper(&format!("firstflight: {}", text::one_line(&shortened(&plain(line)))));
-}
-
-/// Removes the operating system's error numbers, such as `(os error 2)`.
-fn plain(line: &str) -> String {
-    let mut parts = line.split(" (os error ");
-    let mut out = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        out.push_str(part.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches(')'));
-    }
-    out.replace("Is a directory", "is a folder, and a file is needed")
 }

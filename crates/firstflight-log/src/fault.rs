@@ -1,5 +1,6 @@
 //! A fault in a file and its position, on one clear line.
 
+use firstflight_path::plain;
 use firstflight_table::text::one_line;
 use std::fmt;
 
@@ -43,10 +44,10 @@ pub struct Fault {
 
 impl Fault {
     /// Creates a fault of `file` at `place`. Unprintable characters in `what` are escaped, so that
-    /// a hostile file cannot control a terminal.
+    /// a hostile file cannot control a terminal; error numbers of the operating system are removed.
     pub fn new(file: &str, place: Place, what: impl Into<String>) -> Fault {
         let what: String = what.into();
-        let what = one_line(&what).chars().take(400).collect();
+        let what = one_line(&plain(&what)).chars().take(400).collect();
         Fault { file: file.to_owned(), place, what }
     }
 }

@@ -1,6 +1,7 @@
 //! The error type of every crate above the core: one line that says what is wrong and what is
 //! allowed.
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// A mistake that the user can correct, or a refusal of the system: one line that names the
@@ -13,9 +14,11 @@ use std::fmt;
 pub struct Error(String);
 
 impl Error {
-    /// Makes an error from a message; line breaks are escaped, so that it stays one line.
+    /// Makes an error from a message; line breaks are escaped, so that it stays one line, and error
+    /// numbers of the operating system are removed ([`plain`]).
     pub fn new(line: impl Into<String>) -> Self {
         let line: String = line.into();
+        let line = if line.contains(NUMBER) { plain(&line).into_owned() } else { line };
         Self(if line.contains('\n') { line.replace('\n', "\\n") } else { line })
     }
 
@@ -47,6 +50,24 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// How [`std::io::Error`] introduces the operating system's number of an error.
+const NUMBER: &str = " (os error ";
+
+/// A message without error numbers of the operating system, such as `(os error 2)`.
+pub fn plain(line: &str) -> Cow<'_, str> {
+    if !line.contains(NUMBER) {
+        return Cow::Borrowed(line);
+    }
+    let line = line.replace("Is a directory (os error 21)", "is a folder, and a file is needed");
+    let mut parts = line.split(NUMBER);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let rest = part.trim_start_matches(|c: char| c.is_ascii_digit());
+        out.push_str(rest.strip_prefix(')').unwrap_or(rest));
+    }
+    Cow::Owned(out)
+}
 
 /// The name of a key, with the prefix of its direction; formatted only when an error needs it.
 #[derive(Clone, Copy)]
@@ -124,4 +145,22 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 /// ` (did you mean ...?)` when one of `known` is close to `word`, otherwise an empty string.
 pub fn suggestion<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     nearest(word, known).map_or_else(String::new, |name| format!(" (did you mean `{name}`?)"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Error, plain};
+    use std::io;
+
+    #[test]
+    fn errors_of_the_system_lose_their_number() {
+        let missing = io::Error::from_raw_os_error(2);
+        assert!(missing.to_string().contains("(os error 2)"), "{missing}");
+        let error = Error::new(format!("a: b ({missing}); c: {missing}"));
+        let line = error.as_str();
+        assert!(!line.contains("os error") && line.contains("); c: "), "{line}");
+        let folder = format!("x: {}", io::Error::from_raw_os_error(21));
+        assert!(!plain(&folder).contains("os error"), "{folder}");
+        assert_eq!(plain("no number here"), "no number here");
+    }
 }

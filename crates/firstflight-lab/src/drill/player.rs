@@ -3,6 +3,7 @@
 use super::expression::{self, Info, Trouble};
 use super::script::{Script, Segment, Step, Unplayable, What, When};
 use super::verdict::{Played, Verdict};
+use firstflight_path::plain;
 use std::collections::VecDeque;
 use std::fmt::Write;
 
@@ -31,8 +32,8 @@ pub(super) enum Refusal {
 impl Refusal {
     fn at(self, line: usize) -> Verdict {
         match self {
-            Refusal::Differs(why) => Verdict::Fail { line, why },
-            Refusal::Lacks(why) => Verdict::Skipped { line, why },
+            Refusal::Differs(why) => Verdict::Fail { line, why: plain(&why).into_owned() },
+            Refusal::Lacks(why) => Verdict::Skipped { line, why: plain(&why).into_owned() },
         }
     }
 }
