@@ -246,7 +246,7 @@ def test_a_capture_is_replayed_and_a_broken_one_says_so(page, tmp_path):
     (tmp_path / "cut.pcap").write_bytes(whole[: len(whole) * 2 // 3 + 7])
     assert given(page, tmp_path / "cut.pcap").startswith("Partial: cut.pcap")
     (tmp_path / "noise.pcap").write_bytes(bytes(range(256)) * 40)
-    assert "neither qlog" in given(page, tmp_path / "noise.pcap")
+    assert "unknown format" in given(page, tmp_path / "noise.pcap")
     with open(tmp_path / "large.pcap", "wb") as file:
         file.truncate(10**9)
     assert "1 GB" in given(page, tmp_path / "large.pcap").replace("\u202f", " ")

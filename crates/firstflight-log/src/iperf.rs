@@ -77,7 +77,7 @@ pub(crate) fn read(
         .read_to_end(&mut text)
         .map_err(|error| fault(format!("cannot be read further: {error}")))?;
     let report: Report = serde_json::from_slice(&text)
-        .map_err(|error| fault(format!("iperf3's JSON that cannot be read: {error}")))?;
+        .map_err(|error| fault(format!("malformed JSON of iperf3: {error}")))?;
     if report.start.test.protocol.eq_ignore_ascii_case("udp") {
         return Err(fault("iperf3 over UDP: nothing is acknowledged".into()));
     }
@@ -89,7 +89,7 @@ pub(crate) fn read(
         streams().filter(|stream| stream.end > stream.start && !stream.omitted).collect();
     if all.iter().all(|stream| stream.rtt.is_none()) {
         return Err(fault(
-            "iperf3 of the receiving end, or of a system without `rtt`: the report of the sending end is needed".into(),
+            "an iperf3 report of the receiver, or of a system without `rtt`; the sender's report is needed".into(),
         ));
     }
     let longest = all.iter().map(|stream| stream.end - stream.start).fold(0.0, f64::max);
@@ -102,7 +102,7 @@ pub(crate) fn read(
     let mss = report.start.tcp_mss.or(report.start.tcp_mss_default).filter(|mss| *mss > 0);
     let mss = mss.unwrap_or(USUAL_MSS).clamp(1, 65_536);
     let several = all.iter().any(|stream| stream.socket != all[0].socket);
-    let mut ledger = Ledger::new(file, "iperf3, a row per interval", stated);
+    let mut ledger = Ledger::new(file, "iperf3, one row per interval", stated);
     let whole = |value: f64| (value.clamp(0.0, MAX_BYTES as f64)) as u64;
     for stream in &all {
         let key = if several { format!("stream {}", stream.socket) } else { String::new() };

@@ -197,7 +197,7 @@ impl<S: Sink> Lines<S> for Probe {
     }
 
     fn nothing(&self) -> &'static str {
-        "lines of tcp_probe, but in no connection was anything acknowledged"
+        "lines of tcp_probe, but no connection has acknowledged data"
     }
 }
 
@@ -303,9 +303,9 @@ impl<S: Sink> Lines<S> for Snapshots {
 
     fn nothing(&self) -> &'static str {
         if self.lines > 0 && self.now.is_none() {
-            "snapshots of `ss` without a time: a line by `date +%s.%N` is needed before each"
+            "snapshots of `ss` without a time; print a line with `date +%s.%N` before each"
         } else {
-            "snapshots of `ss`, but no connection is in two of them with `bytes_acked`"
+            "snapshots of `ss`, but no connection appears in two of them with `bytes_acked`"
         }
     }
 }

@@ -140,7 +140,7 @@ impl Evidence {
             Some((false, false)) if self.anew == 0 && self.total == 0 => {
                 let (moved, acked) = self.example.unwrap_or_default();
                 return Err(format!(
-                    "`una` moves by {moved} where `{column}` says {acked}, and in no row do they agree: one of the two counts something else"
+                    "`una` moves by {moved} where `{column}` says {acked}, and they agree in no row: one of them counts something else"
                 ));
             }
             _ => {}
@@ -149,7 +149,7 @@ impl Evidence {
         let too_much = self.beyond * 2 > self.inflight && self.inflight > 0;
         match named {
             Counts::Total if self.falls > 0 => Err(format!(
-                "`{column}` is a running total by its name, and falls in {} rows",
+                "`{column}` is named as a running total but decreases in {} rows",
                 self.falls
             )),
             Counts::Total => Ok(Counts::Total),
@@ -158,7 +158,7 @@ impl Evidence {
             Counts::Either if !may_be_total => Ok(Counts::New),
             Counts::Either if self.rises >= LEAST => Ok(Counts::Total),
             Counts::Either => Err(format!(
-                "`{column}` may be newly acknowledged or a running total, and {} rows do not tell; name it `acked_bytes` or `acked_total_bytes`",
+                "`{column}` may count newly acknowledged bytes or be a running total, and {} rows do not show which; name it `acked_bytes` or `acked_total_bytes`",
                 self.rises + 1
             )),
         }

@@ -67,21 +67,21 @@ fn is_table(head: &[u8]) -> bool {
 
 /// Describes a file of a known but unsupported format, and what to do with it.
 fn unread(head: &[u8]) -> Option<String> {
-    const UNPACK: &str = "unpack it first: gzip and zstd are read as they are";
-    const CONVERT: &str = "`tshark -r OLD -w NEW -F pcap` makes it one that is read";
+    const UNPACK: &str = "unpack it first; only gzip and zstd are unpacked on the fly";
+    const CONVERT: &str = "`tshark -r OLD -w NEW -F pcap` converts it";
     const NAMES: &[(&[u8], &str, &str)] = &[
         (b"PK\x03\x04", "a zip archive", UNPACK),
         (b"PK\x05\x06", "an empty zip archive", UNPACK),
-        (b"BZh", "a file compressed by bzip2", UNPACK),
-        (b"\xfd7zXZ\0", "a file compressed by xz", UNPACK),
-        (b"\x5d\0\0", "a file compressed by lzma", UNPACK),
+        (b"BZh", "a file compressed with bzip2", UNPACK),
+        (b"\xfd7zXZ\0", "a file compressed with xz", UNPACK),
+        (b"\x5d\0\0", "a file compressed with lzma", UNPACK),
         (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", UNPACK),
         (b"Rar!", "a RAR archive", UNPACK),
-        (b"\x04\x22\x4d\x18", "a file compressed by lz4", UNPACK),
-        (b"\x1f\x9d", "a file compressed by compress", UNPACK),
-        (b"\xff\x06\0\0sNaPpY", "a file compressed by snappy", UNPACK),
+        (b"\x04\x22\x4d\x18", "a file compressed with lz4", UNPACK),
+        (b"\x1f\x9d", "a file compressed with compress", UNPACK),
+        (b"\xff\x06\0\0sNaPpY", "a file compressed with snappy", UNPACK),
         (b"snoop\0\0\0", "a snoop capture", CONVERT),
-        (b"btsnoop\0", "a capture of Bluetooth", "it holds no TCP"),
+        (b"btsnoop\0", "a Bluetooth capture", "it contains no TCP"),
         (b"TRSNIFF data", "a capture of Sniffer", CONVERT),
         (b"GMBU", "a capture of Network Monitor", CONVERT),
         (b"RTSS", "a capture of Network Monitor", CONVERT),
@@ -91,7 +91,7 @@ fn unread(head: &[u8]) -> Option<String> {
         (b"\xcd\x34\xb2\xa1", "pcap as modified by Navtel", CONVERT),
         (b"\xa1\xb2\xc3\xcd", "pcap as modified by Ixia", CONVERT),
         (b"\xcd\xc3\xb2\xa1", "pcap as modified by Ixia", CONVERT),
-        (b"PAR1", "a Parquet file", "give it by name and not through a pipe"),
+        (b"PAR1", "a Parquet file", "pass its name instead of a pipe"),
         (b"SQLite format 3\0", "a SQLite database", "write its table as CSV"),
         (b"\x89HDF", "an HDF5 file", "write its table as CSV"),
         (b"\x7fELF", "a program", "not a trace"),
@@ -196,7 +196,7 @@ pub fn from(file: &str, bytes: Box<dyn Read>, sink: &mut impl Sink) -> Result<Ex
             None => Fault::new(
                 file,
                 Place::Byte(0),
-                "neither qlog (JSON, JSON-SEQ), nor pcap or pcapng, nor CSV, nor text of tcp_probe or ss; each may be gzip or zstd",
+                "unknown format; allowed: qlog (JSON, JSON-SEQ), pcap, pcapng, CSV, or text of tcp_probe or ss; each may be compressed with gzip or zstd",
             ),
         }),
     }

@@ -262,12 +262,12 @@ impl Sender {
         let mss = row.mss();
         let now = row.now + self.shift;
         if now < self.last {
-            return Err(format!("the time goes back by {} ns", self.last.0 - now.0));
+            return Err(format!("the time decreases by {} ns", self.last.0 - now.0));
         }
         self.inflight_most = self.inflight_most.max(row.before());
         self.standing.see(lost);
         if self.standing.is_total(self.inflight_most) {
-            return Err("`lost_bytes` states more than was ever in flight: a running total has the name `lost_total_bytes`".into());
+            return Err("`lost_bytes` exceeds everything that was ever in flight; name a running total `lost_total_bytes`".into());
         }
         self.last = now;
         if mss != self.mss {

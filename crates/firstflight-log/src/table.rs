@@ -97,7 +97,7 @@ pub fn read(file: &str, bytes: Box<dyn Read>, sink: &mut impl Sink) -> Result<Ex
         }
         Some(fault) => Err(fault),
         None if connections == 0 => {
-            Err(Fault::new(file, Place::File, "no row below the header that acknowledges anything"))
+            Err(Fault::new(file, Place::File, "no row below the header acknowledges anything"))
         }
         None => Ok(extent),
     }
@@ -106,7 +106,7 @@ pub fn read(file: &str, bytes: Box<dyn Read>, sink: &mut impl Sink) -> Result<Ex
 /// Keeps the first fault of a row that was left out.
 fn note(broken: &mut Option<Fault>, file: &str, taken: Result<(), Wrong>) {
     if let Err(Wrong::Row(line, what)) = taken {
-        let what = format!("{what}; this row and others like it are left out");
+        let what = format!("{what}; such rows are skipped");
         broken.get_or_insert(Fault::new(file, Place::Line(line), what));
     }
 }
@@ -215,7 +215,7 @@ impl Read for Lines {
         }
         if self.since_line_end > LONGEST_LINE {
             let what =
-                format!("a line of more than {} MiB is no row of a table", LONGEST_LINE >> 20);
+                format!("a line longer than {} MiB cannot be a row of a table", LONGEST_LINE >> 20);
             return Err(io::Error::new(io::ErrorKind::InvalidData, what));
         }
         Ok(read)
@@ -425,7 +425,7 @@ impl AckRows {
         let grown = |total: u64, before: u64| {
             total
                 .checked_sub(before)
-                .ok_or_else(|| wrong(format!("a running total falls from {before} to {total}")))
+                .ok_or_else(|| wrong(format!("a running total decreases from {before} to {total}")))
         };
         if meaning.acked == Counts::Total {
             row.acked = match before {
@@ -493,7 +493,7 @@ impl Cells<'_> {
 
 fn number(text: &str, what: &str) -> Result<f64, String> {
     let number = text.parse::<f64>().ok().filter(|x| x.is_finite() && (0.0..1.8e19).contains(x));
-    number.ok_or_else(|| format!("{what}: `{text}` is no number, 0 or more"))
+    number.ok_or_else(|| format!("{what}: `{text}` is not a number; allowed: 0 or more"))
 }
 
 /// A plain decimal number times `scale`, rounded to a whole number. A double cannot resolve

@@ -190,7 +190,7 @@ pub fn tried(text: &str) -> Result<Vec<Tried>, Error> {
 /// The error for an arm that runs only in the kernel.
 fn outside(arm: &NamedArm) -> Error {
     Error::new(format!(
-        "arm `{}`: the kernel's own controllers cannot be replayed outside of it",
+        "arm `{}`: the kernel's own controllers cannot be replayed outside the kernel",
         arm.label
     ))
 }
@@ -236,14 +236,12 @@ fn identified(rows: &[&ConnectionRow], tcp: bool) -> (Option<String>, Baseline) 
         && sum(startup(first)).is_none_or(|sum| sum > most - 5.0 * TIE)
     {
         let arm = startup(first).to_owned();
-        let why = format!("{arm}: the logs say so");
+        let why = format!("{arm}: named in the logs");
         return (Some(first.to_owned()), Baseline { arm, why, known: true, alike: Vec::new() });
     }
     if !enough(explained.len()) {
         let count = explained.len();
-        return unknown(format!(
-            "unknown sender: {count} of {n} connections are explained by a startup"
-        ));
+        return unknown(format!("unknown sender: a startup explains {count} of {n} connections"));
     }
     let usual: &[&str] = if tcp { &["hystart", "slowstart"] } else { &["slowstart", "hystart++"] };
     let ties: Vec<&str> =
@@ -252,7 +250,7 @@ fn identified(rows: &[&ConnectionRow], tcp: bool) -> (Option<String>, Baseline) 
     let deployed = usual.iter().find(|name| ties.contains(name)).copied();
     let Some(arm) = deployed.or(best) else { return unknown("unknown sender".into()) };
     if arm == BBR1 {
-        return unknown(format!("{arm}: BBRv1 sends, which runs in the kernel alone"));
+        return unknown(format!("{arm}: the sender runs BBRv1, which runs only in the kernel"));
     }
     let by: Vec<&&Identity> =
         explained.iter().filter(|identity| identity.alike.iter().any(|name| name == arm)).collect();
@@ -289,7 +287,7 @@ fn today(
     let (full, mut baseline) = identified(rows, tcp);
     let mut arm = if let Some(text) = &options.baseline {
         let arm = request::baseline(text)?;
-        let why = format!("{}: as asked for", arm.label);
+        let why = format!("{}: as requested", arm.label);
         baseline = Baseline { arm: arm.label.clone(), why, known: true, alike: Vec::new() };
         arm
     } else {
@@ -338,8 +336,9 @@ fn read(
     let names: Vec<String> = rows.iter().map(|row| row.file.clone()).collect();
     let about = format!("{} recorded connections: {}", entries.taken.len(), listed(&names));
     if entries.taken.is_empty() {
-        return Err(entries
-            .refusal(&names, "; capture transfers of a second or more, where the sender stands"));
+        return Err(
+            entries.refusal(&names, "; capture transfers of at least one second, at the sender")
+        );
     }
     let results = Results::new(replay, rows);
     let takes = |of: &&ConnectionRow| options.accept.is_some() || !of.is_doubtful();

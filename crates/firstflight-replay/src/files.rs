@@ -75,7 +75,7 @@ fn expanded(files: &[impl AsRef<Path>]) -> Result<Vec<PathBuf>, Error> {
             .map_err(|error| Error::new(unreadable(&name.to_string(), &error).to_string()))?;
         if all.len() == before {
             return Err(Error::new(format!(
-                "{name}: a folder with {others} files, none of them a trace"
+                "{name}: a folder with {others} files, none of which is a trace"
             )));
         }
     }
@@ -199,7 +199,7 @@ fn gather(
 /// Explains why there is nothing to replay.
 fn nothing(files: &[String], replay: &Replay) -> String {
     format!(
-        "{}: {} connections, none of them with the {LEAST_ACKS} ACKs that a replay needs",
+        "{}: {} connections, none of which has the {LEAST_ACKS} ACKs that a replay needs",
         files.join(", "),
         replay.short
     )
@@ -263,7 +263,7 @@ fn parquet(file: &str, opened: File, replay: &mut Replay) -> Result<Extent, Faul
 /// Refuses a Parquet trace, which this build cannot read.
 #[cfg(not(feature = "parquet"))]
 fn parquet(file: &str, _: File, _: &mut Replay) -> Result<Extent, Fault> {
-    let what = "a Parquet file; this build reads none (`--features parquet`), but the same trace as .csv or .sqlog";
+    let what = "a Parquet file, which this build cannot read (`--features parquet` can); convert the trace to .csv or .sqlog";
     Err(Fault::new(file, Place::File, what))
 }
 

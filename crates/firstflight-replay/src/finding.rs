@@ -30,10 +30,10 @@ fn of_one(row: &ConnectionRow) -> String {
     if row.startups.is_empty() {
         return match row.capture.as_ref().filter(|capture| !capture.shows_exits) {
             Some(capture) if !capture.begins => {
-                "The capture does not hold the beginning of this connection: no exit of a startup is known.".to_owned()
+                "The capture lacks the start of this connection, so no exit from slow start is known.".to_owned()
             }
-            Some(_) => "The clock of the capture is too coarse: no exit of a startup is known.".to_owned(),
-            None => "No startup was replayed: this shows the path.".to_owned(),
+            Some(_) => "The clock of the capture is too coarse, so no exit from slow start is known.".to_owned(),
+            None => "No startup was replayed; the result describes only the path.".to_owned(),
         };
     }
     let of = |verdict: Verdict| {
@@ -59,7 +59,7 @@ fn of_one(row: &ConnectionRow) -> String {
     }
     words.push('.');
     if row.rate_is_lower_bound {
-        words += " The path may carry more than was seen, so early exits may be earlier still.";
+        words += " The path may carry more than was observed, so early exits may be even earlier relative to its BDP.";
     }
     words
 }

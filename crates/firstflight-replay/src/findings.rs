@@ -60,7 +60,7 @@ fn say(value: f64) -> String {
 fn coarse(followed: &Followed) -> Option<Finding> {
     let interval = ms(followed.opening.stated.coarse?.0);
     let text = format!(
-        "Each row sums up {} ms: enough for the path, too coarse for exits from slow start.",
+        "Each row covers {} ms: fine enough to describe the path, too coarse for exits from slow start.",
         say(interval)
     );
     Some(finding("coarse", interval, text))
@@ -72,7 +72,7 @@ fn lower_bound(shown: &Shown) -> Option<Finding> {
         return None;
     }
     let text = format!(
-        "No lasting queue and no loss showed: the path carries at least {} Mbit/s, perhaps more. Distances are measured from what was seen.",
+        "No standing queue and no loss was seen: the path carries at least {} Mbit/s, possibly more. Exits are judged against the observed rate.",
         say(rate)
     );
     Some(finding("lower_bound", rate, text))
@@ -83,7 +83,7 @@ fn grid(signals: &Signals, min_rtt: Option<Nanos>) -> Option<Finding> {
     let per_burst = signals.burst_acks.quantile(0.5)?;
     let text = format!(
         "ACKs arrive every {} ms in bursts (half of them {} or more; sharpness {sharpness:.2}): delay-based exits will be early on this path, and \
-         rates read off ACK spacing are the return link's, not the forward link's.",
+         rates derived from ACK spacing describe the return path, not the forward path.",
         say(ms(period)),
         say(per_burst)
     );
@@ -103,7 +103,7 @@ fn bursts(signals: &Signals) -> Option<Finding> {
         return None;
     }
     let text = format!(
-        "ACKs come in bursts of {} about every {} ms, {} us apart within a burst: estimates from ACK spacing read the burst, not the path.",
+        "ACKs come in bursts of {} about every {} ms, {} us apart within a burst: estimates from ACK spacing measure the burst, not the path.",
         say(per_burst),
         say(interval / 1e6),
         say(near / 1e3)
@@ -118,7 +118,7 @@ fn aggregation(signals: &Signals, mss: u64) -> Option<Finding> {
         return None;
     }
     let text = format!(
-        "One ACK covers {} packets at the median and {} at the 99th percentile: aggregation at the receiver, thinning on the way, or an ACK \
+        "One ACK covers {} packets at the median and {} at the 99th percentile: aggregation at the receiver, ACK thinning on the path, or an ACK \
          frequency extension. HyStart's train rule and ACK-pair estimates see few samples; HyStart++ counts them (8 per round).",
         say(packets),
         say(most / mss.max(1) as f64)
@@ -148,7 +148,7 @@ fn grants(signals: &Signals, shown: &Shown) -> Option<Finding> {
     let factor = (last as f64 / first as f64).powf(1.0 / length as f64);
     let text = format!(
         "For {length} s ACKs per second grew by {factor:.2} each ({first} to {last}) while the RTT rose to {} ms with the path mostly empty: the return \
-         channel was granted capacity bit by bit. What a startup reads from RTT or ACK rate in these seconds is the return channel.",
+         channel received its capacity grants step by step. During this time, RTT and ACK rate reflect the return channel, not the forward path.",
         say(ms(signals.seconds[length].rtt))
     );
     Some(finding("grants", factor, text))
@@ -158,7 +158,7 @@ fn receiver_clock(signals: &Signals, shown: &Shown) -> Option<Finding> {
     let (tick, rate) = (signals.clock.tick()?, signals.clock.rate()?);
     let best = shown.rate?;
     let text = format!(
-        "By the receiver's own clock (ticks of {} ms) data arrived at up to {} Mbit/s of payload; by the times of ACKs at the sender {}.{}",
+        "By the receiver's clock (ticks of {} ms), payload arrived at up to {} Mbit/s; by ACK arrivals at the sender, at up to {} Mbit/s.{}",
         say(tick / 1e6),
         say(mbps(rate)),
         say(mbps(best)),
@@ -208,7 +208,7 @@ fn policer(followed: &Followed, shown: &Shown) -> Option<Finding> {
         return Some(finding("policer", mbps(after.rate * shown.wire), text));
     }
     let text = format!(
-        "{} % were lost while the queue stood at {} ms or less: a shallow buffer, a policer with a small bucket, or losses by chance.",
+        "{} % were lost while the queue stood at {} ms or less: a shallow buffer, a policer with a small bucket, or random losses.",
         say(loss * 100.0),
         say((queue / 1e6).max(0.0))
     );
@@ -228,14 +228,14 @@ fn queue(signals: &Signals) -> Option<Finding> {
     let percent = risen * 100.0;
     if risen >= OWN_QUEUE {
         let text = format!(
-            "Before the first loss the RTT rose until {} % of it was queue: this connection filled the bottleneck itself, and an earlier exit avoids the loss.",
+            "Before the first loss, queueing delay reached {} % of the RTT: this connection filled the bottleneck buffer itself, and an earlier exit avoids the loss.",
             say(percent)
         );
         return Some(finding("own_queue", percent, text));
     }
     if risen <= FOREIGN_QUEUE {
         let text = format!(
-            "Before the first loss the RTT rose by {} % of it only: the queue was full of others' packets or too short to show, and an earlier exit avoids little.",
+            "Before the first loss, the RTT varied by only {} % of its maximum: other flows had already filled the buffer, or the buffer is too small to show; an earlier exit avoids little loss.",
             say(percent)
         );
         return Some(finding("foreign_queue", percent, text));
@@ -251,7 +251,7 @@ fn app_limited(followed: &Followed) -> Option<Finding> {
         return None;
     }
     let text = format!(
-        "The sender had nothing to send for {} % of the time ({} stretches): rates in them are the application's, and startups wait there.",
+        "The sender had nothing to send for {} % of the time ({} periods): rates then reflect the application, and startups pause.",
         say(share * 100.0),
         signals.app_limited_stretches
     );
@@ -264,7 +264,7 @@ fn receiver_limited(signals: &Signals) -> Option<Finding> {
         return None;
     }
     let text = format!(
-        "At {} % of the ACKs the receiver's window was full: it, and not the congestion window, held the sender back. A larger receive buffer comes first.",
+        "At {} % of the ACKs the receive window was full: it limited the sender, not the congestion window. Increase the receive buffer first.",
         say(share * 100.0)
     );
     Some(finding("receiver_limited", share * 100.0, text))
@@ -273,28 +273,29 @@ fn receiver_limited(signals: &Signals) -> Option<Finding> {
 fn closed_window(signals: &Signals) -> Option<Finding> {
     let probes = signals.window_probes;
     let text = format!(
-        "The receiver closed its window, and the sender asked {probes} times whether it had opened: a slow reader, no loss."
+        "The receiver closed its window, and the sender probed it {probes} times: the receiving application reads slowly; these probes are not losses."
     );
     (probes > 0).then(|| finding("closed_window", probes as f64, text))
 }
 
 fn keep_alives(signals: &Signals) -> Option<Finding> {
     let count = signals.keep_alives;
-    let text = format!("{count} keep-alives of an idle connection are left out.");
+    let text = format!("{count} keep-alive segments of an idle connection are left out.");
     (count > 0).then(|| finding("keep_alives", count as f64, text))
 }
 
 fn marks(signals: &Signals) -> Option<Finding> {
     let marks = signals.marks;
-    let text =
-        format!("{marks} congestion marks were reported: the path marks instead of dropping.");
+    let text = format!(
+        "The receiver reported {marks} congestion marks: the path marks packets instead of dropping them."
+    );
     (marks > 0).then(|| finding("marks", marks as f64, text))
 }
 
 fn segment_size(followed: &Followed) -> Option<Finding> {
     let mss = followed.mss;
     let text = format!(
-        "No SYN with the size of a full segment is in the trace: {mss} bytes is the size that most full segments have. Windows counted in segments are uncertain."
+        "The trace has no SYN that states the segment size; {mss} bytes is the size of most full segments. Windows in segments are uncertain."
     );
     followed
         .signals
@@ -310,12 +311,12 @@ fn window_scale(signals: &Signals) -> Option<Finding> {
     })?;
     let factor = 1_u32 << least;
     let bound = if least > 0 {
-        format!(" What was in flight needs a factor of at least {factor}.")
+        format!(" The bytes in flight imply a factor of at least {factor}.")
     } else {
         String::new()
     };
     let text = format!(
-        "The factor of the receiver's windows stands in the handshake, which is not in the trace: nothing is said about these windows.{bound}"
+        "The window scale factor of the receiver is in the handshake, which the trace lacks, so the receive window is unknown.{bound}"
     );
     Some(finding("window_scale", f64::from(factor), text))
 }

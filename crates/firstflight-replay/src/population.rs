@@ -63,7 +63,10 @@ impl Entries {
     pub fn doubts(&self) -> Option<String> {
         let doubt = self.doubt.as_ref()?;
         let are = if self.doubtful == 1 { "connection is" } else { "connections are" };
-        Some(format!("{} {are} left out ({doubt}); `--accept doubtful` takes them", self.doubtful))
+        Some(format!(
+            "{} {are} left out ({doubt}); `--accept doubtful` includes them",
+            self.doubtful
+        ))
     }
 
     /// Explains why none of the connections in these files is used.
@@ -72,7 +75,7 @@ impl Entries {
         Error::new(match self.doubts() {
             Some(doubts) => format!("{files}: {doubts}"),
             None => format!(
-                "{files}: no connection long enough to show a rate and a round trip{advice}"
+                "{files}: no connection is long enough to show a rate and a round trip{advice}"
             ),
         })
     }
@@ -147,13 +150,13 @@ fn sources(entries: &[Entry]) -> Vec<(&'static str, char, String)> {
     let lower = entries.iter().filter(|entry| entry.lower_bound).count();
     let full = entries.iter().filter(|entry| entry.buffer_ms.is_some()).count();
     let buffer = if full == 0 {
-        ("buffer", 'A', "no loss came with a queue: the buffers of wired access lines (population fixed-2025) stand in".to_owned())
+        ("buffer", 'A', "no loss came with a queue; uses the buffers of wired access lines (population fixed-2025)".to_owned())
     } else {
         (
             "buffer",
             'D',
             format!(
-                "RTT at losses less the smallest, of {full} of {} connections whose losses came with a queue",
+                "RTT at losses minus the smallest RTT, of {full} of {} connections whose losses came with a queue",
                 entries.len()
             ),
         )
@@ -197,7 +200,7 @@ fn group(text: &mut String, name: &str, weight: f64, members: &[&Entry]) {
     if buffers.is_empty() {
         let _ = writeln!(
             text,
-            "# not inferred: no loss came with a queue before it, so nothing tells how much may wait; assumed\nbuffer = {ASSUMED_BUFFER}"
+            "# not inferred: no loss came with a queue before it, so the buffer size is unknown; assumed\nbuffer = {ASSUMED_BUFFER}"
         );
     } else {
         if buffers.len() < n {
@@ -214,12 +217,12 @@ fn group(text: &mut String, name: &str, weight: f64, members: &[&Entry]) {
     if loss.len() < n {
         let _ = writeln!(
             text,
-            "# not inferred for {} of {n}: their logs have no place for losses",
+            "# not inferred for {} of {n}: their logs do not record losses",
             n - loss.len()
         );
     }
     if loss.is_empty() {
-        text.push_str("# assumed: no loss but in full queues\n");
+        text.push_str("# assumed: losses occur only in full queues\n");
         loss.push(0.0);
     }
     let _ = writeln!(text, "loss = {}", table(&mut loss, ""));
@@ -228,12 +231,12 @@ fn group(text: &mut String, name: &str, weight: f64, members: &[&Entry]) {
     if grids > 0 {
         let _ = writeln!(
             text,
-            "# ACKs of {grids} of {n} came on a grid; `return_path` takes a preset for that (geo_warm, geo_cold, lte), none is set"
+            "# ACKs of {grids} of {n} arrived on a grid; `return_path` accepts a preset for that (geo_warm, geo_cold, lte); none is set"
         );
     }
     let _ = writeln!(
         text,
-        "# not inferred: rate of the way back, changes of the rate with time, ECN; the way back is a plain delay\nreturn_path = \"plain\""
+        "# not inferred: rate of the return path, changes of the rate with time, ECN; the return path is a plain delay\nreturn_path = \"plain\""
     );
     if n >= 8 {
         let rank =

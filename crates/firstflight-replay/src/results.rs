@@ -133,7 +133,7 @@ impl Results {
                 format!("{} of {all} connections {kind}, such as {}: {line}", of.len(), row.name)
             })
         };
-        let lines = [told(&doubtful, "are doubtful"), told(&others, "have a capture with a fault")];
+        let lines = [told(&doubtful, "are doubtful"), told(&others, "have a flawed capture")];
         lines.into_iter().flatten().collect()
     }
 

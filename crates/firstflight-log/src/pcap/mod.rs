@@ -124,7 +124,7 @@ impl Capture {
     /// Why nothing could be replayed.
     fn nothing(&self) -> Fault {
         let what = if self.packets == 0 {
-            "no packet in it".into()
+            "it contains no packets".into()
         } else if self.segments == 0 {
             self.others.sentence(self.packets)
         } else {
@@ -151,7 +151,7 @@ impl Capture {
                     return Err(Fault::new(
                         &self.file,
                         Place::Byte(0),
-                        "no header of pcap or pcapng, or one that is cut off",
+                        "no pcap or pcapng header, or a truncated one",
                     ));
                 }
             }
@@ -188,7 +188,7 @@ impl Capture {
         Err(self.fault(if self.window.is_over() {
             "the file ends inside a packet".into()
         } else {
-            format!("a block of more than {} MiB", LARGEST >> 20)
+            format!("a block larger than {} MiB", LARGEST >> 20)
         }))
     }
 
@@ -218,7 +218,7 @@ impl Capture {
                     ))
                 }
                 Err(nom_error) if is_incomplete(&nom_error) => None,
-                Err(_) => return Err(self.fault("a packet that cannot be read")),
+                Err(_) => return Err(self.fault("a malformed packet")),
             };
             match parsed {
                 Some((length, frame)) => {
@@ -289,10 +289,10 @@ impl Capture {
                     self.more()?;
                     continue;
                 }
-                Err(_) => return Err(self.fault("a block that cannot be read")),
+                Err(_) => return Err(self.fault("a malformed block")),
             };
             if length == 0 {
-                return Err(self.fault("a block without a length"));
+                return Err(self.fault("a block without a length field"));
             }
             self.window.take(length);
             self.packets += u64::from(is_packet);

@@ -69,14 +69,14 @@ impl fmt::Display for Other {
             Other::Quic => "of QUIC",
             Other::Inside(why) => return why.fmt(f),
             Other::Link(link) => {
-                write!(f, "of link type {link}")?;
+                write!(f, "with link type {link}")?;
                 if let Some((_, name)) = LINKS.iter().find(|(known, _)| known == link) {
                     write!(f, " ({name})")?;
                 }
-                return f.write_str(", which is not read");
+                return f.write_str(", which is not supported");
             }
-            Other::Fragment => "that are fragments of IP, which are not put together",
-            Other::Cut => "of which the headers were not kept (capture at least 128 bytes)",
+            Other::Fragment => "that are IP fragments, which are not reassembled",
+            Other::Cut => "with truncated headers (capture at least 128 bytes of each packet)",
             Other::NoTcp => "without TCP",
         })
     }
@@ -85,15 +85,15 @@ impl fmt::Display for Other {
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Why::Capwap => "in CAPWAP, which is not read",
+            Why::Capwap => "in CAPWAP, which is not supported",
             Why::Compressed => "that are compressed (PPP, IPComp)",
-            Why::Deep => "in more tunnels than are read",
-            Why::Gre => "in a variant of GRE that is not read",
-            Why::Ipsec => "encrypted by IPsec (ESP): capture before or behind that",
-            Why::L2tp3 => "in L2TPv3, which is not read",
-            Why::Macsec => "encrypted by MACsec: capture before or behind that",
-            Why::Multilink => "in multilink PPP, which is not read",
-            Why::Wireguard => "encrypted by WireGuard: capture before or behind that",
+            Why::Deep => "in too many nested tunnels",
+            Why::Gre => "in an unsupported variant of GRE",
+            Why::Ipsec => "encrypted by IPsec (ESP): capture outside the tunnel",
+            Why::L2tp3 => "in L2TPv3, which is not supported",
+            Why::Macsec => "encrypted by MACsec: capture before or after the encrypted link",
+            Why::Multilink => "in multilink PPP, which is not supported",
+            Why::Wireguard => "encrypted by WireGuard: capture outside the tunnel",
         })
     }
 }
@@ -120,6 +120,6 @@ impl Others {
         } else {
             ""
         };
-        format!("{packets} packets and no TCP that can be read: {}{quic}", each.join("; "))
+        format!("{packets} packets and no readable TCP: {}{quic}", each.join("; "))
     }
 }

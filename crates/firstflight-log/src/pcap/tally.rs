@@ -92,7 +92,7 @@ impl Tally {
         let mut parts = Vec::new();
         if self.missed > 0 {
             parts.push(format!(
-                "{} bytes of data were sent that the capture does not hold; what hangs on them is an estimate",
+                "{} bytes of data were sent but are missing from the capture; values that depend on them are estimates",
                 self.missed
             ));
         }
@@ -107,7 +107,7 @@ impl Tally {
         let mut notes: Vec<String> = self.refused.told().into_iter().collect();
         if self.received >= LEAST_LEFT_OUT {
             notes.push(format!(
-                "{} came the other way (received here) and are left out",
+                "{} were received here, not sent, and are left out",
                 size(self.received)
             ));
         }
@@ -136,9 +136,7 @@ impl Tally {
             parts.push(self.too_little());
         }
         if parts.is_empty() {
-            return format!(
-                "{segments} TCP segments, but in no connection data that was acknowledged"
-            );
+            return format!("{segments} TCP segments, but no connection has acknowledged data");
         }
         parts.join("; ")
     }
@@ -160,16 +158,16 @@ mod tests {
         };
         assert_eq!(told(&[]), None);
         assert_eq!(
-            told(&[(Vantage::Receiver, "taken at the receiver")]).as_deref(),
-            Some("20 kB of data were taken at the receiver")
+            told(&[(Vantage::Receiver, "captured at the receiver")]).as_deref(),
+            Some("20 kB of data were captured at the receiver")
         );
         assert_eq!(
             told(&[
-                (Vantage::Unknown, "began before the capture"),
-                (Vantage::Receiver, "taken at the receiver")
+                (Vantage::Unknown, "started before the capture"),
+                (Vantage::Receiver, "captured at the receiver")
             ])
             .as_deref(),
-            Some("40 kB of data in 2 connections are left out: began before the capture")
+            Some("40 kB of data in 2 connections are left out: started before the capture")
         );
     }
 }

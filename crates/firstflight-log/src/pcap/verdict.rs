@@ -84,17 +84,17 @@ fn sentences(own: &End, peer: &End) -> Vec<String> {
     let mut told = Vec::new();
     if let (Some(near), Some(far)) = (own.handshake, peer.handshake) {
         told.push(format!(
-            "handshake: the sender answers after {}, the receiver after {}",
+            "handshake: the sender responds after {}, the receiver after {}",
             said(near),
             said(far)
         ));
     }
     if let Some(data) = peer.data {
-        told.push(format!("data: ACKs come {} after them", said(data)));
+        told.push(format!("data: ACKs arrive {} after the data", said(data)));
     }
     if let (Some(near), Some(far)) = (own.echo, peer.echo) {
         told.push(format!(
-            "time stamps: the sender echoes after {}, the receiver after {}",
+            "timestamps: the sender echoes after {}, the receiver after {}",
             said(near),
             said(far)
         ));
@@ -125,11 +125,11 @@ fn place(all: &Evidence, seen: &Seen) -> Place {
     let ttl = (own.is_here_by_ttl(), peer.is_here_by_ttl());
     if seen.is_here {
         (place.vantage, place.trust) = (Vantage::Sender, Trust::Sound);
-        place.evidence.push("addresses: both ends are one host".into());
+        place.evidence.push("addresses: both ends are on the same host".into());
         return place;
     }
     let Some(far) = far else {
-        return doubt(place, "no answer of the receiver shows where it was taken");
+        return doubt(place, "no response from the receiver shows where the capture was made");
     };
     let (vantage, kinds) = match near {
         Some(near) => {
@@ -159,7 +159,7 @@ fn place(all: &Evidence, seen: &Seen) -> Place {
     };
     if near.is_some_and(|near| near <= TURN) && far <= TURN {
         (place.vantage, place.trust) = (Vantage::Sender, Trust::Sound);
-        place.evidence.push(format!("both ends answer within {}", said(TURN)));
+        place.evidence.push(format!("both ends respond within {}", said(TURN)));
         return place;
     }
     let near = near.unwrap_or(Nanos::ZERO);
@@ -171,15 +171,15 @@ fn place(all: &Evidence, seen: &Seen) -> Place {
     if kinds < 2 || (is_far && !is_tight) {
         let why = match (vantage, far <= PROXY_LEAST) {
             (Vantage::Receiver, _) | (Vantage::Unknown, true) => format!(
-                "perhaps taken at the receiver: its ACKs leave {} after the data",
+                "possibly captured at the receiver: its ACKs leave {} after the data",
                 said(far)
             ),
             (Vantage::Middle, _) => format!(
-                "perhaps taken in the middle: {} of {} lie between the capture and the sender",
+                "possibly captured mid-path: {} of the {} round trip lie between the capture and the sender",
                 said(near),
                 said(near + far)
             ),
-            _ => "nothing but the time to its ACKs shows that it was taken at the sender".into(),
+            _ => "only the delay of its ACKs suggests that it was captured at the sender".into(),
         };
         return doubt(place, &why);
     }
@@ -200,7 +200,7 @@ fn decide(
             if let Some((hand, data)) = proxy {
                 place.proxy = Some(data);
                 place.remarks.push(format!(
-                    "a proxy answers: ACKs come {} after the data, the answer to the SYN took {}",
+                    "a proxy acknowledges the data: ACKs arrive {} after the data, but the SYN-ACK took {}",
                     said(data),
                     said(hand)
                 ));
@@ -209,26 +209,26 @@ fn decide(
         Vantage::Receiver => {
             place.trust = Trust::Refused;
             place.remarks.push(format!(
-                "taken at the receiver: its ACKs leave {} after the data; the capture of the sending end is needed",
+                "captured at the receiver: its ACKs leave {} after the data; capture at the sender instead",
                 said(far)
             ));
         }
         Vantage::Middle => {
             let between = format!(
-                "{} of {} lie between the capture and the sender",
+                "{} of the {} round trip lie between the capture and the sender",
                 said(near),
                 said(near + far)
             );
             if near <= SLOW_TURN {
                 return doubt(
                     place,
-                    &format!("taken in the middle, or the sender is slow: {between}"),
+                    &format!("captured mid-path, or the sender is slow: {between}"),
                 );
             }
             place.trust = Trust::Refused;
-            place.remarks.push(format!(
-                "taken in the middle: {between}; the capture of the sending end is needed"
-            ));
+            place
+                .remarks
+                .push(format!("captured mid-path: {between}; capture at the sender instead"));
         }
     }
     place
@@ -305,9 +305,10 @@ fn add_near(record: &mut Quality, all: &Evidence, seen: &Seen, halves: Option<(N
     }
     if record.added_ms > 0.0 && record.vantage == Vantage::Sender {
         record.vantage = Vantage::Middle;
-        record
-            .remarks
-            .push(format!("taken {} before the sender, which RTTs contain", time(record.added_ms)));
+        record.remarks.push(format!(
+            "captured {} away from the sender; RTTs include this time",
+            time(record.added_ms)
+        ));
     }
 }
 
@@ -316,7 +317,7 @@ fn whole(record: &mut Quality) {
     if !record.begins {
         record
             .remarks
-            .push("began before the capture: exits and initial window are unknown".into());
+            .push("started before the capture: exits and the initial window are unknown".into());
     }
     if record.doubled > 0 {
         record
@@ -326,7 +327,7 @@ fn whole(record: &mut Quality) {
     if record.doubled_unsure > 0 {
         record.trust = Trust::Doubtful;
         record.remarks.push(format!(
-            "{} frames look like copies, but nothing identifies them; they count as retransmissions",
+            "{} frames may be copies, but nothing proves it; they count as retransmissions",
             record.doubled_unsure
         ));
     }
@@ -340,7 +341,7 @@ fn whole(record: &mut Quality) {
     }
     if record.options_cut > 0 {
         record.remarks.push(format!(
-            "TCP options of {} frames were cut off (snaplen): SACK and time stamps may be missing",
+            "TCP options of {} frames were cut off (snaplen): SACK and timestamps may be missing",
             record.options_cut
         ));
     }
@@ -353,7 +354,7 @@ fn clock(record: &mut Quality, all: &Evidence, seen: &Seen) {
         let way = if largest < 0.0 { "back" } else { "forward" };
         let times = if record.clock_steps == 1 { "once" } else { "several times" };
         record.remarks.push(format!(
-            "the clock stepped {times}, by {} {way} at most; steps are taken out",
+            "the clock stepped {times}, by at most {} {way}; the steps are removed",
             time(largest.abs())
         ));
     }
@@ -365,8 +366,8 @@ fn clock(record: &mut Quality, all: &Evidence, seen: &Seen) {
         return;
     }
     let hides = tick.0.saturating_mul(TICK_HIDES) >= rtt.0;
-    let consequence = if hides { ": no exits, and no times below that" } else { "" };
-    record.remarks.push(format!("the clock counts in steps of {}{consequence}", said(tick)));
+    let consequence = if hides { ": exits and shorter times are unknown" } else { "" };
+    record.remarks.push(format!("the clock has a resolution of {}{consequence}", said(tick)));
     if hides {
         record.trust = Trust::Doubtful;
         record.shows_exits = false;

@@ -196,25 +196,25 @@ impl<'a, S: Sink> Reading<'a, S> {
     /// Why nothing could be replayed.
     fn nothing(&self) -> Fault {
         let what = if self.records == 0 && self.keys.is_empty() {
-            "no event in it".into()
+            "it contains no events".into()
         } else if self.records == 0 && self.keys.iter().any(|key| key == "firstflight") {
             "results of firstflight, not events; `firstflight compare --trace FILE.sqlog` writes events".into()
         } else if self.records == 0 {
             let keys: Vec<String> = self.keys.iter().map(|key| format!("`{key}`")).collect();
-            format!("JSON, but no qlog: no event in it; its keys are {}", keys.join(", "))
+            format!("JSON, but not qlog: it contains no events; its keys are {}", keys.join(", "))
         } else if self.packets == 0 {
             format!(
-                "{} events, none of them about packets; `packet_sent` and `packet_received` are needed",
+                "none of its {} events is about packets; `packet_sent` and `packet_received` are needed",
                 self.records
             )
         } else if self.sent == 0 {
-            "no `packet_sent` of application data: this end received; the log of the sending end is needed".into()
+            "no `packet_sent` of application data: this is the receiver's log; the sender's log is needed".into()
         } else if self.acks_without_ranges > 0 {
-            "its ACK frames name no packets (`acked_ranges` is missing), so nothing can be told from them; quicly: give the log itself"
+            "its ACK frames name no packets (`acked_ranges` is missing), so they cannot be used; for quicly, pass its own log"
                 .into()
         } else {
             format!(
-                "{} packets of data sent, none acknowledged; ACK frames or `bytes_in_flight` are needed",
+                "{} data packets were sent and none was acknowledged; ACK frames or `bytes_in_flight` are needed",
                 self.sent
             )
         };
@@ -225,9 +225,7 @@ impl<'a, S: Sink> Reading<'a, S> {
         if self.broken.is_none() {
             let text = error.to_string();
             let text = text.split(" at line ").next().unwrap_or("");
-            let what = format!(
-                "an event that cannot be read ({text}); it and others like it are left out"
-            );
+            let what = format!("a malformed event ({text}); such events are skipped");
             self.broken = Some(Fault::new(&self.book.file, place, what));
         }
     }
@@ -326,7 +324,7 @@ impl<'a, S: Sink> Reading<'a, S> {
             entry.map_or(Ok(()), |entry| self.own.take(&self.book.file, &entry, self.sink))
         });
         if let Err(what) = taken {
-            let what = format!("firstflight:{event}: {what}; it and others like it are left out");
+            let what = format!("firstflight:{event}: {what}; such events are skipped");
             self.broken.get_or_insert(Fault::new(&self.book.file, place, what));
         }
     }

@@ -40,7 +40,9 @@ pub(super) fn walk(
         Some(b'{') if walk.is_lines() => walk.lines(),
         Some(b'{') if walk.is_several() => walk.values(),
         Some(b'{') => walk.document(),
-        Some(_) => Err(walk.fault("neither a JSON object nor a JSON text sequence begins here")),
+        Some(_) => {
+            Err(walk.fault("expected the start of a JSON object or of a JSON text sequence"))
+        }
         None => Err(Fault::new(file, Place::File, "is empty")),
     };
     match (result, walk.window.failure()) {
@@ -213,7 +215,7 @@ impl<V: Visitor> Walk<'_, V> {
                         self.file,
                         place,
                         format!(
-                            "a record of more than {} MiB; no event is that large",
+                            "a record larger than {} MiB; no event is that large",
                             LARGEST >> 20
                         ),
                     ))
@@ -229,10 +231,9 @@ impl<V: Visitor> Walk<'_, V> {
                 Ok(())
             }
             Some(byte) => {
-                Err(self
-                    .fault(format!("`{}` stands where `{}` belongs", byte as char, wanted as char)))
+                Err(self.fault(format!("found `{}`, expected `{}`", byte as char, wanted as char)))
             }
-            None => Err(self.fault(format!("the file ends where `{}` belongs", wanted as char))),
+            None => Err(self.fault(format!("the file ends, expected `{}`", wanted as char))),
         }
     }
 
@@ -247,10 +248,8 @@ impl<V: Visitor> Walk<'_, V> {
                 self.window.take(1);
                 Ok(false)
             }
-            Some(byte) => Err(self.fault(format!(
-                "`{}` stands where `,` or `{}` belongs",
-                byte as char, close as char
-            ))),
+            Some(byte) => Err(self
+                .fault(format!("found `{}`, expected `,` or `{}`", byte as char, close as char))),
             None => {
                 Err(self.fault(format!("the file ends inside what `{}` closes", close as char)))
             }
@@ -267,11 +266,11 @@ impl<V: Visitor> Walk<'_, V> {
 
     fn key(&mut self) -> Result<String, Fault> {
         if self.peek() != Some(b'"') {
-            return Err(self.fault("a key in quotation marks belongs here"));
+            return Err(self.fault("expected a key in quotation marks"));
         }
         let length = self.value()?;
         let key = serde_json::from_slice(&self.window.seen()[..length])
-            .map_err(|_| self.fault("a key that is no text"))?;
+            .map_err(|_| self.fault("a key that is not valid text"))?;
         self.window.take(length);
         self.expect(b':')?;
         Ok(key)
@@ -376,7 +375,7 @@ impl<V: Visitor> Walk<'_, V> {
             if !self.window.more() {
                 return if !self.window.is_over() {
                     Err(self.fault(format!(
-                        "a value of more than {} MiB; no event is that large",
+                        "a value larger than {} MiB; no event is that large",
                         LARGEST >> 20
                     )))
                 } else if scan.is_bare() {

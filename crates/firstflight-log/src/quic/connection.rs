@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 const HELLO: usize = 256;
 /// An end is near if it is this many times nearer than the other, according to the handshake.
 const NEARER: u64 = 4;
-pub(super) const ORIGIN: &str = "capture of QUIC, opened with a key log";
+pub(super) const ORIGIN: &str = "capture of QUIC, decrypted with a key log";
 
 /// The first bytes of a handshake stream, collected in any order.
 #[derive(Default)]

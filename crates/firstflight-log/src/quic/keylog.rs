@@ -71,7 +71,7 @@ impl KeyLog {
             }
         }
         if secrets.is_empty() {
-            return Err("no secret of TLS 1.3 in this key log: its lines read `SERVER_TRAFFIC_SECRET_0 RANDOM SECRET`, as programs write them that find SSLKEYLOGFILE".into());
+            return Err("no secret of TLS 1.3 in this key log: its lines have the form `SERVER_TRAFFIC_SECRET_0 RANDOM SECRET`, as programs write them if SSLKEYLOGFILE is set".into());
         }
         Ok(KeyLog { secrets })
     }

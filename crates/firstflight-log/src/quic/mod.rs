@@ -53,11 +53,11 @@ pub fn read(
     let mut capture = Capture::new(file, keylog);
     let broken = if is_ng {
         PcapNGReader::new(FIRST, bytes)
-            .map_err(|_| "no header of pcapng")
+            .map_err(|_| "no pcapng header")
             .and_then(|reader| capture.run(reader, sink))
     } else {
         LegacyPcapReader::new(FIRST, bytes)
-            .map_err(|_| "no header of pcap")
+            .map_err(|_| "no pcap header")
             .and_then(|reader| capture.run(reader, sink))
     };
     capture.end(sink);
@@ -77,7 +77,7 @@ pub fn read(
     }
     if capture.sealed > 0 {
         let what = format!(
-            "{} of {} QUIC packets could not be opened; what hangs on them is an estimate",
+            "{} of {} QUIC packets could not be decrypted; values that depend on them are estimates",
             capture.sealed,
             capture.sealed + capture.opened
         );
@@ -153,32 +153,32 @@ impl<'k> Capture<'k> {
     /// Why nothing could be replayed.
     fn nothing(&self) -> Fault {
         let what = if self.packets == 0 {
-            "no packet in it".into()
+            "it contains no packets".into()
         } else if self.made == 0 && self.strange > 0 {
-            "no QUIC connection whose handshake was captured: it shows which keys are whose".into()
+            "no QUIC connection was captured with its handshake, which is needed to match connections with their keys".into()
         } else if self.datagrams == 0 && self.tcp > 0 {
-            format!("no QUIC in it, but {} TCP segments: they need no key log", self.tcp)
+            format!("it contains no QUIC, but {} TCP segments, which need no key log", self.tcp)
         } else if self.datagrams == 0 {
             format!("{} packets, none of them QUIC", self.packets)
         } else if self.cut > 0 {
             format!(
-                "{} datagrams are cut off: only whole ones can be opened (`tcpdump -s 0`)",
+                "{} datagrams are truncated: only whole ones can be decrypted (`tcpdump -s 0`)",
                 self.cut
             )
         } else if self.made == 0 && self.versions > 0 {
-            "QUIC of a version whose keys are not known: 1, 2 and drafts from 29 on are".into()
+            "unsupported QUIC version; allowed: 1, 2, and drafts starting at 29".into()
         } else if self.opened == 0 || self.sealed > 0 {
             format!(
-                "{} QUIC connections, {} packets that the key log does not open: it is of other connections, or incomplete",
+                "{} QUIC connections, but the key log cannot decrypt {} packets: it is incomplete or belongs to other connections",
                 self.made, self.sealed
             )
         } else if self.left_out > 0 {
             format!(
-                "{} bytes came the other way: taken at the receiver, and the capture of the sending end is needed",
+                "{} bytes were received, not sent: captured at the receiver; capture at the sender instead",
                 self.left_out
             )
         } else {
-            format!("{} QUIC connections, in none of them data that was acknowledged", self.made)
+            format!("{} QUIC connections, none of which has acknowledged data", self.made)
         };
         Fault::new(&self.file, Place::File, what)
     }
@@ -231,7 +231,7 @@ impl<'k> Capture<'k> {
                         return Err("the file ends inside a packet");
                     }
                     if held >= LARGEST {
-                        return Err("a block of more than 16 MiB");
+                        return Err("a block larger than 16 MiB");
                     }
                     reader.grow((held * 2).max(FIRST));
                     reader.refill().map_err(|_| "cannot be read further")?;
@@ -239,7 +239,7 @@ impl<'k> Capture<'k> {
                 }
                 Err(PcapError::UnexpectedEof) => return Err("the file ends inside a packet"),
                 Err(PcapError::ReadError) => return Err("cannot be read further"),
-                Err(_) => return Err("a packet that cannot be read"),
+                Err(_) => return Err("a malformed packet"),
             };
             self.bytes += size as u64;
             reader.consume(size);

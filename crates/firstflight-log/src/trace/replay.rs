@@ -27,7 +27,10 @@ pub struct Replayed {
 pub fn controller(start: &Start, entry: &Entry) -> Result<ArmController, Error> {
     let config = start.config.filter(|_| start.source == Source::Controller);
     let config = config.ok_or_else(|| {
-        Error::new(format!("trace of {}: what its controller was told is not known", start.arm))
+        Error::new(format!(
+            "trace of {}: the events that its controller received are not known",
+            start.arm
+        ))
     })?;
     let arm = Arm::parse(&start.arm_full).map_err(|error| Error::new(format!("trace: {error}")))?;
     // The configuration already includes the sender's options; applying them twice changes nothing.
@@ -63,7 +66,7 @@ pub fn replay(entries: &[Entry]) -> Result<Replayed, Error> {
                 }
             }
             (What::Event { .. }, None) => {
-                return Err(Error::new("trace: it does not begin with a start"));
+                return Err(Error::new("trace: it does not start with a `start` event"));
             }
             (What::Exit(_) | What::ExitWithdrawn, _) => {}
         }

@@ -235,20 +235,20 @@ impl Identifier {
         let used = rounds - idle_rounds;
         if used < LEAST_ROUNDS {
             identity.why = format!(
-                "only {used} round trips in which the sender used what it might: too few to tell"
+                "the sender used its window in only {used} round trips: too few to identify it"
             );
             return identity;
         }
         if (used as f64) < OWN_CHOICE * rounds as f64 {
             identity.why = format!(
-                "in {idle_rounds} of {rounds} round trips it rested, or sent less than half of what any \
-                 of these would have"
+                "in {idle_rounds} of {rounds} round trips the sender was idle or sent less than half of what \
+                 any candidate would have sent"
             );
             return identity;
         }
         if first.deviation > FITS {
             identity.why = format!(
-                "the nearest, {}, is {:.0} % off in the mean round trip: none of these explains it",
+                "no candidate explains it: the nearest, {}, is off by {:.0} % in the mean round trip",
                 label(first),
                 (first.deviation.exp() - 1.0) * 100.0
             );
@@ -264,13 +264,13 @@ impl Identifier {
             identity.startup = Some(only.clone());
             let next = best.get(1).map_or(String::new(), |next| {
                 format!(
-                    "; the next, {}, is e^{:.0} times less likely",
+                    "; the next candidate, {}, is e^{:.0} times less likely",
                     label(next),
                     top - next.likelihood
                 )
             });
             identity.why = format!(
-                "{:.0} % off in the mean round trip{next}",
+                "off by {:.0} % in the mean round trip{next}",
                 (first.deviation.exp() - 1.0) * 100.0
             );
         } else {
@@ -280,9 +280,9 @@ impl Identifier {
                 .zip(&identity.alike)
                 .all(|(candidate, _)| candidate.same);
             identity.why = if same {
-                "on these ACKs they would have sent the same"
+                "they would have sent the same packets on these ACKs"
             } else {
-                "on these ACKs they would have sent nearly the same"
+                "they would have sent nearly the same packets on these ACKs"
             }
             .into();
         }

@@ -160,8 +160,8 @@ fn assumptions(entries: &[Entry], ends: &Ends) -> (String, Vec<Assumed>) {
         &format!("q = {low:.2}, words = \"buffers {low:.2} times as deep\""),
         &format!("q = {high:.2}, words = \"buffers {high:.2} times as deep\""),
         format!(
-            "losses of {seen} of {n} show a full queue; {low:.2} to {high:.2} times those that fit \
-             best reproduce loss and time as well"
+            "losses of {seen} of {n} show a full queue; {low:.2} to {high:.2} times the \
+             best-fitting buffers reproduce loss and time equally well"
         ),
     );
     match ends.loss {
@@ -170,7 +170,7 @@ fn assumptions(entries: &[Entry], ends: &Ends) -> (String, Vec<Assumed>) {
             &format!("l = {low:.2}, words = \"{low:.2} times the random loss\""),
             &format!("l = {high:.2}, words = \"{high:.2} times the random loss\""),
             format!(
-                "{low:.2} to {high:.2} times that which fits best reproduces loss and time as well"
+                "{low:.2} to {high:.2} times the best-fitting loss reproduces loss and time equally well"
             ),
         ),
         None => tried(
@@ -181,11 +181,16 @@ fn assumptions(entries: &[Entry], ends: &Ends) -> (String, Vec<Assumed>) {
                 ends.unseen,
                 ends.unseen * 100.0
             ),
-            format!("none seen; {:.3} % would not show in as many packets", ends.unseen * 100.0),
+            format!(
+                "none seen; {:.3} % would not show in this number of packets",
+                ends.unseen * 100.0
+            ),
         ),
     }
     if bounds > 0 {
-        let why = format!("{bounds} of {n} never filled their path; up to 4 times is tried");
+        let why = format!(
+            "{bounds} of {n} never filled their path; rates up to 4 times higher are tried"
+        );
         tried(
             "rates beyond those seen",
             "words = \"the rates seen\"",
@@ -198,14 +203,17 @@ fn assumptions(entries: &[Entry], ends: &Ends) -> (String, Vec<Assumed>) {
     };
     let untold = count(&|entry| entry.lost.is_none());
     if untold > 0 {
-        also("loss", format!("none on {untold} of {n}: their logs have no place for losses"));
+        also("loss", format!("none on {untold} of {n}: their logs do not record losses"));
     }
     also(
         "losses",
         "packets that were not lost to a full queue are lost independently of each other".into(),
     );
-    also("way back", "a plain delay, or the ACK grid that was found; no loss of ACKs".into());
-    also("competing traffic", "none: what shared the path is in its rate and its losses".into());
+    also("return path", "a plain delay, or the ACK grid that was found; no loss of ACKs".into());
+    also(
+        "competing traffic",
+        "none: its effects are contained in the measured rate and losses".into(),
+    );
     let bound = MOST_BYTES / 1_000_000;
     let cut = if cut > 0 { format!("; {cut} of {n} cut at {bound} MB") } else { String::new() };
     also("object size", format!("the bytes each connection delivered in the capture{cut}"));

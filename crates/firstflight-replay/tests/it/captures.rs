@@ -6,7 +6,7 @@ use crate::model;
 use firstflight_replay::summary::ConnectionRow;
 use model::{Happened, Link, MSS, Moment, replayed, rows, shows, transfer};
 
-/// IPv4 and TCP headers with time stamps.
+/// IPv4 and TCP headers with timestamps.
 const HEADERS: u64 = 52;
 const LINK: Link = Link { wire: MSS + HEADERS, ..Link::USUAL };
 pub(crate) const SERVER_ISN: u32 = 0xffff_f000;
@@ -104,7 +104,7 @@ fn packets(moments: &[Moment], ip: Ip, sack: bool) -> Vec<(u64, Vec<u8>)> {
                 ack: CLIENT_ISN + 1,
                 flags: 0x12,
                 payload: 0,
-                // 1212 less the time stamps: 1200 bytes of payload.
+                // 1212 less the timestamps: 1200 bytes of payload.
                 options: [vec![2, 4, 4, 0xbc, 3, 3, 7, 4, 2], stamps(1, 1)].concat(),
             },
         ),
@@ -147,7 +147,7 @@ fn packets(moments: &[Moment], ip: Ip, sack: bool) -> Vec<(u64, Vec<u8>)> {
                             _ => blocks.push((piece, piece + 1)),
                         }
                     }
-                    // The latest first, three fit beside the time stamps.
+                    // The latest first, three fit beside the timestamps.
                     let blocks: Vec<_> = blocks.into_iter().rev().take(3).collect();
                     if !blocks.is_empty() {
                         options.extend([1, 1, 5, 2 + 8 * blocks.len() as u8]);
@@ -284,7 +284,7 @@ fn every_kind_of_capture_shows_the_same_download() {
     let reference = download("raw", pcap(PLAIN, &four, plain));
     shows(&reference, LINK);
     assert_eq!(reference.transport, "tcp");
-    assert_eq!(reference.mss, MSS, "the smaller of the two options, less the time stamps");
+    assert_eq!(reference.mss, MSS, "the smaller of the two options, less the timestamps");
     assert_eq!(reference.startups[0].reason, Some("loss"), "slow start ends by loss");
     let all = [
         ("big endian", pcap(Pcap { big_endian: true, ..PLAIN }, &four, plain)),
@@ -335,7 +335,7 @@ fn a_capture_of_the_receiving_end_is_refused() {
     let fault = replayed("client.pcap", pcap(PLAIN, &shifted, plain))
         .0
         .expect_err("the sender is elsewhere");
-    assert!(fault.to_string().contains("the capture of the sending end is needed"), "{fault}");
+    assert!(fault.to_string().contains("capture at the sender instead"), "{fault}");
 }
 
 #[test]
@@ -347,10 +347,7 @@ fn packets_that_the_capture_missed_are_told() {
     let (extent, replay) = replayed("lossy.pcap", pcap(PLAIN, &all, plain));
     assert!(extent.is_ok());
     assert!(
-        replay
-            .remarks
-            .iter()
-            .any(|remark| remark.to_string().contains("the capture does not hold"))
+        replay.remarks.iter().any(|remark| remark.to_string().contains("missing from the capture"))
             || replay.remarks.is_empty()
     );
     assert_eq!(replay.done.len(), 1);

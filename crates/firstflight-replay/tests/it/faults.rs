@@ -88,20 +88,20 @@ fn compression_is_told_by_its_first_bytes_and_undone() {
 fn what_is_no_trace_is_refused_with_one_line() {
     let cases: [(&str, &[u8], &str); 12] = [
         ("empty", b"", "empty: is empty"),
-        ("noise", &[0xff, 0xfe, 0x00, 0x01, 0x7f], "noise: byte 0: neither qlog"),
-        ("text", b"hello world\n", "neither qlog"),
-        ("object", b"{}", "no event in it"),
+        ("noise", &[0xff, 0xfe, 0x00, 0x01, 0x7f], "noise: byte 0: unknown format"),
+        ("text", b"hello world\n", "unknown format"),
+        ("object", b"{}", "it contains no events"),
         ("cut", b"{\"traces\":[{\"events\":[{\"time\":1", "the file ends inside this value"),
         ("wrong", b"{\"traces\" 3}", "cut: byte"),
-        ("brace", b"\x1e{\"time\":1,\"name\":", "an event that cannot be read"),
+        ("brace", b"\x1e{\"time\":1,\"name\":", "a malformed event"),
         ("table", b"a,b,c\n1,2,3\n", "table: line 1: no column `inflight_bytes`"),
         ("no rows", b"time_us,acked_bytes,inflight_bytes\n", "no row below the header"),
         (
             "words",
             b"time_us,acked_bytes,inflight_bytes\nx,y,z\n",
-            "words: line 2: the time: `x` is no number",
+            "words: line 2: the time: `x` is not a number",
         ),
-        ("pcap", &[0xd4, 0xc3, 0xb2, 0xa1, 2, 0], "no header of pcap"),
+        ("pcap", &[0xd4, 0xc3, 0xb2, 0xa1, 2, 0], "no pcap or pcapng header"),
         ("gzip", &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3], "gzip: cannot be read"),
     ];
     for (name, bytes, expected) in cases {
@@ -173,7 +173,7 @@ fn hostile_sizes_are_refused_before_they_fill_the_memory() {
             .0
             .expect_err("no line ends")
             .to_string()
-            .contains("no row of a table")
+            .contains("cannot be a row of a table")
     );
     let deep = format!("{{\"traces\":[{{\"events\":[{}", "[".repeat(1 << 20));
     assert!(

@@ -306,7 +306,7 @@ fn sealed(moments: &[Moment], style: Style) -> (Vec<u8>, String) {
     (pcap(datagrams), keylog)
 }
 
-/// Datagrams as raw IP, with time stamps in ns: time, whether the server sent it, payload.
+/// Datagrams as raw IP, with timestamps in ns: time, whether the server sent it, payload.
 fn pcap(datagrams: Vec<(u64, bool, Vec<u8>)>) -> Vec<u8> {
     let mut pcap = Vec::new();
     for word in [0xa1b2_3c4d, 0x0004_0002_u32, 0, 0, 262_144, 101] {
@@ -397,7 +397,7 @@ fn what_cannot_be_opened_is_told() {
     let (capture, keylog) = sealed(&moments, PLAIN);
     let other = keylog.replace("5a5a", "5b5b");
     let fault = replayed(capture.clone(), &other).expect_err("other keys");
-    assert!(fault.contains("the key log does not open"), "{fault}");
+    assert!(fault.contains("the key log cannot decrypt"), "{fault}");
     assert!(!fault.contains("5b5b") && !fault.contains("0404"), "{fault}");
     // Without the handshake: 24 bytes of header, then three records.
     let mut rest = &capture[24..];

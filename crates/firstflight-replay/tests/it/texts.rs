@@ -102,7 +102,7 @@ fn iperf_shows_the_path_and_no_exits() {
     assert!((rate / 20.0 - 1.0).abs() < 0.02, "{rate}");
     assert!(found.loss_ratio.is_some_and(|loss| loss > 0.0));
     for (text, expected) in
-        [(iperf("", "TCP"), "the sending end is needed"), (iperf("", "UDP"), "over UDP")]
+        [(iperf("", "TCP"), "the sender's report is needed"), (iperf("", "UDP"), "over UDP")]
     {
         let fault = replayed("iperf.json", text).0.expect_err(expected).to_string();
         assert!(fault.contains(expected), "{fault}");

@@ -84,7 +84,7 @@ fn good(seed: u64) -> Good {
     Good { plan, packets, seen, row, min_rtt: min_rtt as u64 }
 }
 
-/// Puts the latest time stamp that the sender had received into all that it sent, RFC 7323.
+/// Puts the latest timestamp that the sender had received into all that it sent, RFC 7323.
 fn echo(packets: &mut [Packet]) {
     let value = |packet: &Packet| {
         let option = packet.options.iter().find(|option| option[0] == 8)?;
@@ -291,7 +291,7 @@ fn a_capture_that_was_cut_says_so() {
         assert_eq!(capture.begins, kind != 0, "{about}");
         if kind == 0 {
             assert!(row.startups.is_empty(), "{about}: no exits");
-            assert!(capture.line().is_some_and(|line| line.contains("began before")), "{about}");
+            assert!(capture.line().is_some_and(|line| line.contains("started before")), "{about}");
         } else {
             assert_eq!(row.startups.len(), good.row.startups.len(), "{about}");
         }
@@ -366,7 +366,10 @@ fn a_proxy_that_answers_for_the_receiver_is_told() {
     let proxy = |seen: &[Seen]| {
         let capture = read(seen).expect("a connection").capture.expect("a record");
         assert_eq!(capture.vantage, Vantage::Sender, "{capture:?}");
-        (capture.proxy_ms, capture.line().is_some_and(|line| line.contains("a proxy answers")))
+        (
+            capture.proxy_ms,
+            capture.line().is_some_and(|line| line.contains("a proxy acknowledges the data")),
+        )
     };
     assert_eq!(proxy(&seen), (None, false));
     // The SYN crosses the satellite; data are answered on this side of it.
@@ -391,7 +394,10 @@ fn data_the_other_way_is_told() {
     let (extent, replay) = replayed("both.pcap", pcap(&all, RAW));
     assert_eq!(extent.map(|extent| extent.connections), Ok(1));
     let notes: Vec<String> = replay.notes.iter().map(ToString::to_string).collect();
-    assert!(notes[0].contains("of data were taken at the receiver: its ACKs leave"), "{notes:?}");
+    assert!(
+        notes[0].contains("of data were captured at the receiver: its ACKs leave"),
+        "{notes:?}"
+    );
 }
 
 #[test]
@@ -412,7 +418,10 @@ fn doubtful_connections_enter_populations_only_on_request() {
     assert_eq!((out.taken.len(), out.doubtful), (0, 1));
     let why = out.refusal(&["x.pcap".into()], "").to_string();
     let expected = "x.pcap: 1 connection is left out (the clock stepped once, by ";
-    assert!(why.starts_with(expected) && why.ends_with("`--accept doubtful` takes them"), "{why}");
+    assert!(
+        why.starts_with(expected) && why.ends_with("`--accept doubtful` includes them"),
+        "{why}"
+    );
     assert_eq!(entries(&stepped, Some(Accept::Doubtful)).taken.len(), 1);
     // Good captures of one connection give one population.
     let doubled: Vec<Seen> =

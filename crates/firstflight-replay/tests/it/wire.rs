@@ -61,7 +61,7 @@ fn is_true(about: &str, row: &ConnectionRow, plan: &Plan, truth: &Truth) {
     assert_eq!(row.bytes, truth.bytes, "{about}: bytes");
     assert_eq!(row.timeouts, truth.timeouts, "{about}: timeouts, {plan:?}");
     let min = row.min_rtt_ms.expect("an RTT");
-    // A time stamp tells which copy of a segment was acknowledged: one more sample.
+    // A timestamp tells which copy of a segment was acknowledged: one more sample.
     let least = if plan.stamps && truth.retransmitted > 0 { plan.rtt } else { truth.min_rtt };
     let (least, most) = (least as f64 / 1e6 - 0.01, truth.min_rtt as f64 / 1e6 + 0.01);
     assert!((least..most).contains(&min), "{about}: {min} ms, {truth:?}");
@@ -310,7 +310,7 @@ fn what_cannot_be_read_is_named() {
         ("WireGuard", 101, |n| in_udp(51820, &[4, 0, 0, 0], n)),
         ("MACsec", 1, |_| [typed(0x88e5), vec![0; 8]].concat()),
         ("QUIC's ACKs are encrypted: a qlog is needed", 101, |n| in_udp(443, &[0x40, 9, 9], n)),
-        ("fragments of IP", 101, |n| {
+        ("IP fragments", 101, |n| {
             let mut header = four(6, n);
             header[6] = 0x20;
             header
@@ -324,7 +324,7 @@ fn what_cannot_be_read_is_named() {
         let (extent, _) = replayed("other", pcap(&wrapped(&seen, wrap), link));
         let fault = extent.expect_err("no TCP can be read").to_string();
         assert!(fault.contains(says), "{says}: {fault}");
-        assert!(says.starts_with("none") != fault.contains("can be read"), "{says}: {fault}");
+        assert!(says.starts_with("none") != fault.contains("no readable TCP"), "{says}: {fault}");
     }
 }
 
