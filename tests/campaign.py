@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Hostile input for the whole program, made by chance, for as long as there is time.
+"""Random hostile input for the whole program, for as long as there is time.
 
     tests/campaign.py PROGRAM [--seconds N] [--seed N] [KIND...]
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A field test of QUIC from start to finish on this machine: `firstflight serve --trial` behind emulated links, real downloads by real
-clients, arms drawn by chance for each connection. Root, for the links. What is asked stands in a TOML file beside this script.
+clients, arms drawn at random for each connection. Root, for the links. The request is in a TOML file next to this script.
 
     sudo experiments/trials/quic.py experiments/trials/prr-web.toml --out rows.jsonl
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A field test from start to finish on this machine: a real web server in a control group, real downloads by real clients through emulated
-links, arms drawn by chance. Root; Linux with control groups of version 2; nginx, or python3's http.server with --server python.
+links, arms drawn at random. Root; Linux with control groups of version 2; nginx, or python3's http.server with --server python.
 
     sudo experiments/trials/trial.py --arms kernel:cubic,kernel:cubic(hystart=off) --path geo,return=geo_cold --size 10MB --downloads 200
 

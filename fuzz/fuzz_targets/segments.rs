@@ -28,7 +28,7 @@ impl Numbers<'_> {
     }
 }
 
-/// Options of up to 40 bytes: SACK with any geometry, time stamps, Accurate ECN, those of a SYN,
+/// Options of up to 40 bytes: SACK with any geometry, timestamps, Accurate ECN, those of a SYN,
 /// and kinds that nobody knows.
 fn options(numbers: &mut Numbers, ack: u32) -> Vec<u8> {
     let mut options: Vec<u8> = Vec::new();

@@ -75,7 +75,7 @@ struct inet_connection_sock {
 	u64 icsk_ca_priv[13];
 };
 
-/* The time stamp is that of the segment in hand, in the peer's ticks. */
+/* The timestamp is that of the segment in hand, in the peer's ticks. */
 struct tcp_options_received {
 	u32 rcv_tsval;
 	u16 saw_tstamp : 1;

@@ -9,7 +9,7 @@
 
 /* Records: what they are stands in the two highest bits of their number. */
 enum { OPENED = 0u << 30, SENT = 1u << 30, ARRIVED = 2u << 30, CLOSED = 3u << 30 };
-/* A TCP header without its ports, and with no more than a time stamp. */
+/* A TCP header without its ports, and with no more than a timestamp. */
 enum { PORTS = 4, LEAST_HEADER = 16, MOST_HEADER = 56, STAMPED_HEADER = 28 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)

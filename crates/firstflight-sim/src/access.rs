@@ -218,6 +218,6 @@ mod tests {
         let steps = vec![(Nanos(100), Nanos(9)), (Nanos(200), Nanos::ZERO)];
         let mut access = on(Access { steps, ..Access::default() });
         assert_eq!([99, 100, 199, 200].map(|at| access.data(at)), [99, 104, 203, 200]);
-        assert_eq!(access.ack(150), 155, "the way back has the larger half");
+        assert_eq!(access.ack(150), 155, "the return path has the larger half");
     }
 }

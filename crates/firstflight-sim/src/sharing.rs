@@ -194,7 +194,7 @@ fn run_between<E: Hosted<L>, L: Default, O: Observer>(
     )?;
     if arrangement.access.iter().any(|access| access.reverse) && path.is_driven() {
         return Err(Error::new(format!(
-            "{path}: its way back decides about ACKs after they are sent; data in that direction needs a plain one"
+            "{path}: its return path decides about ACKs after they are sent; data in that direction needs a plain return path"
         )));
     }
     let lies = arrangement.access.iter().filter_map(|access| access.lie);

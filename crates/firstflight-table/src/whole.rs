@@ -275,7 +275,7 @@ mod tests {
         });
         assert!(failed.is_err());
         assert_eq!(fs::read_to_string(&file).expect("there"), "secret");
-        assert_eq!(inside(folder.path()), ["out", "probe"], "nothing is left of the way there");
+        assert_eq!(inside(folder.path()), ["out", "probe"], "no temporary file is left");
     }
 
     #[test]

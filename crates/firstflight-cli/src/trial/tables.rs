@@ -257,7 +257,7 @@ fn checks(answer: &Answer) -> Vec<String> {
     {
         let (plain, always) = aa;
         lines.push(format!(
-            "A/A: the baseline split in two by chance differs by {:.1} % ({:.1} to {:.1}; at any look {})",
+            "A/A: the baseline split in two at random differs by {:.1} % ({:.1} to {:.1}; at any look {})",
             plain.value, plain.low, plain.high, range(always)
         ));
     }

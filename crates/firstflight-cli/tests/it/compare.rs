@@ -202,7 +202,7 @@ fn json_values_agree_with_each_other() {
         );
         assert!(
             ttlb + 14.9 < acked && acked < ttlb + 14.95 + 25.0,
-            "{arm}: the way back and a delayed ACK lie between {ttlb} and {acked} ms"
+            "{arm}: the return path and a delayed ACK lie between {ttlb} and {acked} ms"
         );
         assert!(ttlb > ideal, "{arm} took {ttlb} ms and nobody beats {ideal} ms");
         assert!(
@@ -679,7 +679,7 @@ fn several_flows_and_cross_traffic_are_a_trial_with_a_row_for_each() {
         .collect();
     assert!(
         starts.iter().all(|start| *start > 0.0 && *start <= 1.0) && starts[0] != starts[1],
-        "late by chance: {starts:?}"
+        "delayed at random: {starts:?}"
     );
     let table =
         well(&["compare", "--app", "web:3:100ms", "--bytes", "50kB", "--arms", "slowstart"]);

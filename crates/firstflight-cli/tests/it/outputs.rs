@@ -359,7 +359,7 @@ fn a_report_holds_the_curves_the_table_and_the_command_that_made_it() {
             .position(|bytes| bytes == 3_000_000)
             .expect("the curve reaches the object");
         let at = points[whole].as_f64().expect("a time");
-        // A long curve is thinned to more than a point per pixel; the way back alone takes 15 ms.
+        // A long curve is thinned to more than a point per pixel; the return path alone takes 15 ms.
         assert!(
             (ttlb - 0.001..ttlb + 1.0).contains(&at),
             "the curve of {arm} reaches the object at {at} ms and its last byte is delivered at {ttlb} ms"
@@ -402,7 +402,7 @@ fn an_earlier_result_is_replaced_as_a_whole() {
         ],
     );
     assert_eq!(run.code, 0, "{}", run.stderr);
-    assert_eq!(inside(&folder), ["out.html", "out.json"], "nothing is left of the way there");
+    assert_eq!(inside(&folder), ["out.html", "out.json"], "no temporary file is left");
     assert!(
         read(&folder, "out.json").contains("oracle/cubic/prr")
             && !read(&folder, "out.json").contains("rapid/cubic/prr")

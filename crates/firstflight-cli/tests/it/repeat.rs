@@ -194,7 +194,7 @@ fn csv_report_sweep_experiment_and_several_flows_are_repeated_too() {
 
     let shared = ["compare", "--bytes", "100kB", "--arms", "slowstart,rapid", "--flows", "2"];
     let json = ok(&[&shared[..], &["--json", "-"]].concat()).json();
-    assert!(json["experiment"]["repeat"].as_u64() >= Some(20), "starts are late by chance");
+    assert!(json["experiment"]["repeat"].as_u64() >= Some(20), "starts are delayed at random");
     assert!(json["experiment"]["stopped"].is_string());
     assert_eq!(json["summary"].as_array().map(Vec::len), Some(2));
     let still = ok(&[&shared[..], &["--jitter", "0ms", "--json", "-"]].concat()).json();

@@ -2,7 +2,7 @@
 
 The command runs in a network namespace of its own, so that the capture holds no packets of other programs. A relay between the ends makes
 each packet pass more than once. The dump keeps what passes between the server and the relay: a handshake gets there last. Format: pcap with
-nanoseconds, raw IP, time stamps of the kernel.
+nanoseconds, raw IP, timestamps of the kernel.
 """
 
 import ctypes

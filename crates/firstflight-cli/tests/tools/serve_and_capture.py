@@ -1,4 +1,4 @@
-"""Serves one object over TCP and captures what leaves and arrives: pcap with nanoseconds, raw IP, time stamps of the kernel."""
+"""Serves one object over TCP and captures what leaves and arrives: pcap with nanoseconds, raw IP, timestamps of the kernel."""
 
 import socket
 import struct

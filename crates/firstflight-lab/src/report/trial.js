@@ -79,7 +79,7 @@ function checks() {
   const { sample_ratio: ratio, aa, rehearsal, balance } = answer;
   if (ratio) say(`Sample ratio ${ratio.mismatch ? "not as planned" : "as planned"}: 10^${number(ratio.log10_bayes_factor, 1)} against the plan, counted in ${ratio.counted}; 10^3 withholds the verdict.`);
   say(`Sizes are spread ${balance.unbalanced ? "differently over the arms beyond chance" : "alike over the arms"}.`);
-  if (aa?.reduction_pct) say(`A/A: the baseline split in two by chance differs by ${percent(aa.reduction_pct.value)} (${number(aa.reduction_pct.low, 1)} … ${number(aa.reduction_pct.high, 1)}).`);
+  if (aa?.reduction_pct) say(`A/A: the baseline split in two at random differs by ${percent(aa.reduction_pct.value)} (${number(aa.reduction_pct.low, 1)} … ${number(aa.reduction_pct.high, 1)}).`);
   if (rehearsal) say(`Rehearsal: in ${number(rehearsal.trials, 0)} trials made from these rows the final interval covers the truth in ${percent(rehearsal.covered_pct)}, that for any look in ${percent(rehearsal.always_covered_pct)} at all of ${number(rehearsal.looks, 0)} looks, a plain one in ${percent(rehearsal.plain_covered_pct)}.`);
 }
 

@@ -14,7 +14,7 @@ enum Why {
     RandomLoss,
     /// The same on a path whose ACKs come in bunches: growth is blind there, and the queue small.
     RandomLossInBunches,
-    /// ACKs that wait on the way back were taken for a queue on the way there.
+    /// ACKs that wait on the return path were taken for a queue on the forward path.
     ReturnPath,
 }
 

@@ -60,7 +60,7 @@ fn window_at_loss(path: &Path, arm: &str) -> f64 {
     exit.detect_cwnd as f64
 }
 
-/// The time in which ACKs wait on the way back once they outrun the reverse link, ns: where the
+/// The time in which ACKs wait on the return path once they outrun the reverse link, ns: where the
 /// reverse queue is the limit, a full one.
 fn ack_queue(path: &Path) -> u64 {
     let acks_per_second = path.rate_bps() / 8 / (2 * WIRE);
@@ -73,7 +73,7 @@ fn ack_queue(path: &Path) -> u64 {
 
 /// A path that overflows at window F shows it one full round trip later, when everything in flight
 /// has been acknowledged once more: at 2 F. Two things move that.
-/// 1. ACKs that wait on the way back (`pico/sat-250-3`: 5.3 Mbit/s of ACKs for 3 Mbit/s of uplink)
+/// 1. ACKs that wait on the return path (`pico/sat-250-3`: 5.3 Mbit/s of ACKs for 3 Mbit/s of uplink)
 ///    add to what is in flight.
 /// 2. A queue below one BDP overflows before the path is full, from the bursts of a flow that sends
 ///    at more than the link's rate for a part of each round trip. With pacing at twice the window

@@ -96,7 +96,7 @@ fn check_outcome(trial: &Trial, outcome: &Outcome) -> Result<(), TestCaseError> 
             bound(trial)
         );
         let at = outcome.delivered_after.map_or(u64::MAX, |at| at.0);
-        // The bound holds the way back, which is no longer than half a round trip.
+        // The bound holds the return path, which is no longer than half a round trip.
         let earliest = bound(trial) - trial.path.rtt() / 2;
         prop_assert!(
             at >= earliest,

@@ -239,7 +239,7 @@ fn f_rto_takes_back_a_needless_timeout_and_repeats_only_the_head() {
         assert_eq!(
             repeats(host(name), until),
             (vec![0], 1, 1),
-            "{name}: a time stamp proves it with the first ACK"
+            "{name}: a timestamp proves it with the first ACK"
         );
         let without = Preset { undo: UndoRule::Off, ..preset(name) };
         assert_eq!(

@@ -300,5 +300,5 @@ fn a_segment_older_than_the_one_that_is_echoed_is_discarded() {
     let mut receiver = Receiver::new(&Host { timestamps: false, ..Host::default() });
     _ = receiver.on_segment(Time(70 * MS), &segment(0, 50));
     _ = receiver.on_segment(Time(71 * MS), &segment(1, 20));
-    assert_eq!(receiver.delivered(), 2 * MSS, "without time stamps nobody can tell");
+    assert_eq!(receiver.delivered(), 2 * MSS, "without timestamps nobody can tell");
 }

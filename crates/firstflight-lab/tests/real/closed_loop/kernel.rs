@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-/// Payload bytes of a full segment with time stamps.
+/// Payload bytes of a full segment with timestamps.
 pub(super) const MSS: u32 = 1448;
 const HEADER: u32 = 52;
 /// No connection lasts longer.
@@ -29,7 +29,7 @@ pub(super) struct Episode {
 pub(super) struct Left {
     /// When it was read from the device.
     pub(super) at: u64,
-    /// Its time stamp, counted from that of the SYN.
+    /// Its timestamp, counted from that of the SYN.
     pub(super) stamp: u32,
     pub(super) from: u64,
     pub(super) len: u32,
@@ -71,7 +71,7 @@ pub(super) struct Recording {
     /// Its RTT, as the kernel measured it.
     pub(super) handshake: u64,
     pub(super) steps: Vec<Step>,
-    /// Ticks of the kernel's time stamps since the beginning are those of the ACKs plus this.
+    /// Ticks of the kernel's timestamps since the beginning are those of the ACKs plus this.
     pub(super) stamp_shift: i64,
     /// The longest time for which it is not known when the kernel took an ACK.
     pub(super) blur: Duration,
@@ -124,7 +124,7 @@ struct Player<'a> {
     order: u64,
     answers: Vec<AckPacket>,
     isn: u32,
-    /// The kernel's time stamp of its SYN.
+    /// The kernel's timestamp of its SYN.
     stamp: u32,
     recording: Recording,
 }
@@ -169,7 +169,7 @@ impl Player<'_> {
             ..header.clone()
         })?;
         let (at, answer) = self.peer.receive(soon).ok_or_else(|| other("no answer to the SYN"))?;
-        let (stamp, _) = answer.stamps.ok_or_else(|| other("no time stamps"))?;
+        let (stamp, _) = answer.stamps.ok_or_else(|| other("no timestamps"))?;
         (self.isn, self.stamp) = (answer.seq, stamp);
         self.note_stamp(at, stamp);
         // Below what the path takes later: no RTT is compared with one that is the same.

@@ -140,7 +140,7 @@ impl<'a> Ours<'a> {
         heard
     }
 
-    /// When a segment left: not after it was read, and in the tick of its time stamp.
+    /// When a segment left: not after it was read, and in the tick of its timestamp.
     fn left_at(&self, left: &Left) -> u64 {
         let tick = (i64::from(left.stamp) + self.recording.stamp_shift).max(0) as u64;
         left.at.min((tick + 1) * 1_000_000 - 1)

@@ -52,7 +52,7 @@ pub(crate) struct Course {
     pub uneven: u64,
     /// Once in how many ACKs the application runs out of data.
     pub lazy: u64,
-    /// Length of a tick of the receiver's clock; 0: it sends no time stamps. Once in how many ACKs
+    /// Length of a tick of the receiver's clock; 0: it sends no timestamps. Once in how many ACKs
     /// it jumps.
     pub tick_us: u64,
     pub clock_jumps: u64,
