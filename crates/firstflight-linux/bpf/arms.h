@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* All arms: arms.def, bound to the kernel's callbacks. */
+/* Binds all arms of arms.def to the kernel's callbacks. */
 #include "best.h"
 #include "best_published.h"
 #include "careful.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * BEST, robust: every round gives up to three rates, the median spacing of ACKs, the best longer chunk, and the rate on the receiver's
- * clock where ACKs carry it. Only when they support each other and the round before does rate times smallest RTT become the threshold,
- * provisionally and only above the window. In every other case SEARCH, which runs beside it, decides.
+ * BEST, robust: every round yields up to three rate estimates: from the median ACK spacing, from the fastest longer chunk, and from the
+ * receiver's clock if ACKs carry it. If they agree with each other and with the previous round, rate times smallest RTT becomes the
+ * threshold, provisionally and only above the window. Otherwise SEARCH, which runs in parallel, decides.
  *
- * Follows: ours, as the core's startup/best.rs and startup/best/estimators.rs with their defaults. Departures: those of the core, and
- * K9 of rate_histogram.h; K10 the application was the limit if the kernel says so of what it now sends (tcp_sock.app_limited).
+ * Follows: our own design, as in the core's startup/best.rs and startup/best/estimators.rs with their defaults. Departures: those of the
+ * core; K9 of rate_histogram.h; K10 an ACK is application-limited if the kernel marks what it sends now so (tcp_sock.app_limited).
  */
 #ifndef FF_BEST_H
 #define FF_BEST_H
@@ -13,31 +13,31 @@
 #include "rate_histogram.h"
 #include "search.h"
 
-#define BEST_RTT_OFF_NS 2000000u /* below this the rounds are too short to measure anything */
-#define BEST_GUARD_NS 4000000u	 /* the smallest rise of the RTT that counts as a standing queue */
+#define BEST_RTT_OFF_NS 2000000u /* shorter rounds measure nothing */
+#define BEST_GUARD_NS 4000000u	 /* minimum RTT increase that counts as a standing queue */
 #define BEST_MIN_SAMPLES 8
-#define BEST_HOLE_PACKETS 64  /* an ACK for more filled a hole */
-#define BEST_FLOOR_PACKETS 16 /* the smallest threshold; or twice the initial window */
+#define BEST_HOLE_PACKETS 64  /* a larger ACK filled a hole */
+#define BEST_FLOOR_PACKETS 16 /* minimum threshold, as is twice the initial window */
 #define BEST_RTT_STEP_NS 8000000u
 #define BEST_LEVEL_ROUNDS 3
 #define BEST_COALESCE_NS 20000	  /* shorter intervals are merged */
 #define BEST_BURST_GAP_NS 500000  /* the shortest gap before a burst of a slotted return path */
-#define BEST_BUCKET_NS 2500000000u /* the RTT minimum is that of four of these */
+#define BEST_BUCKET_NS 2500000000u /* the RTT minimum covers four buckets */
 #define BEST_BUCKETS 4
-#define BEST_TS_MIN 16 /* ticks that a train on the receiver's clock spans */
+#define BEST_TS_MIN 16 /* minimum length of a train on the receiver's clock, ticks */
 #define BEST_TS_BREAK 2
 #define BEST_TICK_CHECK_RTTS 10
 
-/* What the end of a round concluded: exactly one of these, counted in common.outcomes. */
+/* Outcome of a round: exactly one, counted in common.outcomes. */
 enum best_outcome {
 	BEST_SET,
-	BEST_LATE,	/* the estimate lies below the window already */
-	BEST_INFLATED,	/* a standing queue on the way out or back */
+	BEST_LATE,	/* the estimate is already below the window */
+	BEST_INFLATED,	/* a standing queue on the forward or return path */
 	BEST_PACER,	/* the estimate is the sender's own pacing rate */
 	BEST_FEW,	/* too few samples */
 	BEST_AMBIGUOUS, /* the median lies between two modes */
-	BEST_UNSTABLE,	/* the round before did not say the same */
-	BEST_DISAGREE,	/* spacing promises more than twice what chunks deliver */
+	BEST_UNSTABLE,	/* the previous round disagrees */
+	BEST_DISAGREE,	/* the spacing rate is more than twice the chunk rate */
 };
 
 enum best_tick { TICK_UNSEEN, TICK_ASSUMED, TICK_CHECKED, TICK_UNUSABLE };
@@ -49,21 +49,21 @@ struct interval {
 /* Times are in ns, rates in 2^-20 Mbit/s; 0 is no rate. */
 struct best {
 	struct search search; /* `struct common` is at its head */
-	u64 floor_begun;	 /* when the newest bucket began; without meaning while all are empty */
-	u32 floor[BEST_BUCKETS]; /* the smallest RTT of 2.5 s each, the newest first; NO_RTT: none */
+	u64 floor_begun;	 /* start of the newest bucket; undefined while all are empty */
+	u32 floor[BEST_BUCKETS]; /* smallest RTT of each 2.5 s, newest first; NO_RTT: none */
 	u32 mark;		 /* the round ends with the first ACK at or above this */
-	u32 aim, ceiling;	 /* threshold set by us, by somebody else; packets */
+	u32 aim, ceiling;	 /* threshold set by us and by others; packets */
 	u32 round_min, round_min_prev;
 	struct rate_histogram pairs;
 	struct interval pair, open_chunk;
-	u64 last;				/* the last ACK, if one was `seen` */
+	u64 last;				/* time of the last ACK, if `seen` */
 	u64 burst_intra, burst_begun, burst_period;
-	bool seen, burst;			/* there was an ACK; there was a burst, and `burst_begun` holds */
+	bool seen, burst;			/* an ACK was seen; a burst was seen, so `burst_begun` is valid */
 	u64 chunk;				/* the largest of this round */
 	u64 median_prev, clock_prev, chunk_prev;
-	u64 level;				/* the chunk rate once it stopped growing */
+	u64 level;				/* chunk rate at which growth stopped */
 	u64 clock;				/* the largest of this round */
-	u64 tick_since;				/* the check of the receiver's clock began */
+	u64 tick_since;				/* start of the check of the receiver's clock */
 	u32 tick_first, train_first, train_last, train_bytes;
 	u8 tick, tick_ms;
 	bool marked, train, ended, saved_ended;
@@ -99,7 +99,7 @@ INLINE void best_floor_update(struct best *b, u64 now, u32 rtt)
 	u64 passed = (now - b->floor_begun) / BEST_BUCKET_NS;
 	u32 i;
 
-	/* Buckets count from a sample and not from the clock's origin. */
+	/* The first bucket starts at a sample, not at the clock's origin. */
 	if (empty || passed >= BEST_BUCKETS) {
 		b->floor[0] = rtt;
 		b->floor[1] = b->floor[2] = b->floor[3] = NO_RTT;
@@ -127,7 +127,7 @@ INLINE void best_restart(struct interval *interval, u64 now)
 	interval->bytes = 0;
 }
 
-/* An ACK whose bytes say nothing about the path's rate: what follows is measured from here. */
+/* An ACK whose bytes do not reflect the path's rate: measurement restarts here. */
 INLINE void best_skip(struct best *b, u64 now)
 {
 	best_restart(&b->pair, now);
@@ -136,13 +136,13 @@ INLINE void best_skip(struct best *b, u64 now)
 	b->seen = true;
 }
 
-/* A moving average of weight 1/8; the first sample counts fully. */
+/* Moving average with weight 1/8, initialised by the first sample. */
 INLINE u64 best_average(u64 old, u64 new)
 {
 	return old ? old - old / 8 + new / 8 : new;
 }
 
-/* The period at which a return path releases bursts of ACKs. Longer pauses than a quarter RTT are the window's. */
+/* Period at which a return path releases bursts of ACKs. Pauses longer than a quarter of the RTT are due to the window. */
 INLINE void best_on_gap(struct best *b, u64 now, u64 gap, u32 rtt_min)
 {
 	if (gap < max64(BEST_BURST_GAP_NS, b->burst_intra * 8)) {
@@ -155,7 +155,7 @@ INLINE void best_on_gap(struct best *b, u64 now, u64 gap, u32 rtt_min)
 	b->burst = true;
 }
 
-/* Pairs and chunks. A chunk spans a sixteenth of an RTT and a release period, or the burst that closes one would look like a rate. */
+/* Pairs and chunks. A chunk spans at least a sixteenth of an RTT plus a release period; otherwise its last burst would distort the rate. */
 INLINE void best_on_arrival(struct best *b, u64 now, u64 bytes, u32 rtt_min)
 {
 	u64 chunk_span = max64(rtt_min / 16, min64(b->burst_period, rtt_min / 4)), gap = now - b->last, span;
@@ -190,7 +190,7 @@ INLINE void best_on_arrival(struct best *b, u64 now, u64 bytes, u32 rtt_min)
 	b->last = now;
 }
 
-/* Ends the train on the receiver's clock, at a break and at the end of a round. */
+/* Ends the train on the receiver's clock, after a gap and at the end of a round. */
 INLINE void best_close_train(struct best *b)
 {
 	u32 ticks = b->train_last - b->train_first;
@@ -203,7 +203,7 @@ INLINE void best_close_train(struct best *b)
 INLINE void best_on_tick(struct best *b, u32 ts, u64 bytes)
 {
 	if (b->train) {
-		/* A clock that seems to run backwards advances by a huge amount: also a break. */
+		/* In unsigned arithmetic a clock that runs backwards advances by a huge amount, which also ends the train. */
 		if (ts - b->train_last <= BEST_TS_BREAK) {
 			b->train_last = ts;
 			b->train_bytes = (u32)min64(b->train_bytes + bytes, 0xffffffff);
@@ -213,7 +213,7 @@ INLINE void best_on_tick(struct best *b, u32 ts, u64 bytes)
 	}
 	b->train = true;
 	b->train_first = b->train_last = ts;
-	/* Without those of the first ACK. */
+	/* Excludes the bytes of the first ACK. */
 	b->train_bytes = 0;
 }
 
@@ -224,7 +224,7 @@ INLINE bool best_tick_fits(u64 ms, u32 ticks, u64 span)
 	return (expected > span ? expected - span : span - expected) <= expected / 4;
 }
 
-/* Checks once, over ten round trips, which of the usual lengths a tick has, within a quarter. 1 ms is assumed until then. */
+/* Checks once, over ten round trips, which of the usual tick lengths fits within a quarter. Until then, 1 ms is assumed. */
 INLINE void best_check_tick(struct best *b, u64 now, u32 ts, u32 rtt_min)
 {
 	u64 span = now - b->tick_since;
@@ -242,7 +242,7 @@ INLINE void best_check_tick(struct best *b, u64 now, u32 ts, u32 rtt_min)
 	b->tick = b->tick_ms ? TICK_CHECKED : TICK_UNUSABLE;
 }
 
-/* Low orbits hand over to another satellite: the RTT steps, or the rate settles on another level. */
+/* Detects a handover between low-orbit satellites: the RTT steps, or the rate settles at another level. */
 INLINE bool best_path_changed(struct best *b)
 {
 	u32 lo = min32(b->round_min, b->round_min_prev), hi = max32(b->round_min, b->round_min_prev);
@@ -250,7 +250,7 @@ INLINE bool best_path_changed(struct best *b)
 	if (hi != NO_RTT && hi - lo > BEST_RTT_STEP_NS)
 		return true;
 	if (!b->level) {
-		/* While chunks grow from round to round the window is the limit, and there is no level yet. */
+		/* While chunk rates grow from round to round, the window is the limit and there is no level yet. */
 		if (b->chunk < b->chunk_prev * 5 / 4)
 			b->level = b->chunk;
 		return false;
@@ -262,7 +262,7 @@ INLINE bool best_path_changed(struct best *b)
 	return b->off_level_rounds >= BEST_LEVEL_ROUNDS;
 }
 
-/* The median spacing rate if there are enough samples with one mode: their middle tenth lies within a factor of two. */
+/* The median spacing rate, if there are enough samples and they have one mode (the middle tenth lies within a factor of two). */
 INLINE enum best_outcome best_clear_median(const struct best *b, u64 *median)
 {
 	u64 low = histogram_quantile(&b->pairs, 45), high = histogram_quantile(&b->pairs, 55);
@@ -276,12 +276,12 @@ INLINE enum best_outcome best_clear_median(const struct best *b, u64 *median)
 	return BEST_SET;
 }
 
-/* The rate that the estimators agree on, or why they do not. */
+/* The rate on which the estimators agree, or the reason why they disagree. */
 INLINE enum best_outcome best_estimate(const struct best *b, enum best_outcome clear, u64 median, u64 *rate)
 {
 	bool growing = !b->chunk_prev || b->chunk >= b->chunk_prev * 5 / 4;
 
-	/* The receiver's clock is believed if two rounds agree and chunks do not say more. */
+	/* The receiver's clock is trusted if two rounds agree and the chunk rate is not higher. */
 	if (b->clock && b->clock_prev && rate_within_quarter(b->clock, b->clock_prev) && b->clock >= b->chunk * 4 / 5) {
 		*rate = b->clock;
 		return BEST_SET;
@@ -292,12 +292,12 @@ INLINE enum best_outcome best_estimate(const struct best *b, enum best_outcome c
 		return BEST_UNSTABLE;
 	if (median > b->chunk * 2)
 		return BEST_DISAGREE;
-	/* Chunks that still grow are limited by the window. Once they do not, they are the rate, give or take. */
+	/* Growing chunk rates are limited by the window. Once growth stops, they approximate the rate. */
 	*rate = growing ? median : min64(median, b->chunk * 5 / 4);
 	return BEST_SET;
 }
 
-/* The threshold that a rate gives, or why none. */
+/* The threshold derived from a rate, or the reason for having none. */
 INLINE enum best_outcome best_judge(const struct best *b, u64 rate, u32 rtt_min, const struct ack *ack, const struct window *w, u32 *packets)
 {
 	u64 candidate = rate_bytes_in(rate, rtt_min) / max32(ack->mss, 1);
@@ -308,7 +308,7 @@ INLINE enum best_outcome best_judge(const struct best *b, u64 rate, u32 rtt_min,
 	*packets = (u32)min64(candidate, b->ceiling);
 	if (b->round_min == NO_RTT || b->round_min > (u64)rtt_min + max32(rtt_min / 8, BEST_GUARD_NS))
 		return BEST_INFLATED;
-	/* Never below the window; leaving now is the fallback's decision. */
+	/* Never below the window: an immediate exit is left to the fallback. */
 	if (*packets < w->cwnd)
 		return BEST_LATE;
 	if (ack->paced && ack->pacing_rate && apart * 10 <= pacing)
@@ -316,7 +316,7 @@ INLINE enum best_outcome best_judge(const struct best *b, u64 rate, u32 rtt_min,
 	return BEST_SET;
 }
 
-/* A round is over: one outcome, and perhaps a threshold. */
+/* Evaluates a completed round: one outcome, and possibly a threshold. */
 INLINE struct decision best_roll(struct best *b, u32 rtt_min, const struct ack *ack, const struct window *w)
 {
 	enum best_outcome clear, outcome;
@@ -329,7 +329,7 @@ INLINE struct decision best_roll(struct best *b, u32 rtt_min, const struct ack *
 		b->median_prev = b->clock_prev = b->chunk_prev = b->level = 0;
 		b->off_level_rounds = 0;
 	}
-	/* A threshold that somebody else left behind is never raised. */
+	/* A threshold set by others is never raised. */
 	if (w->ssthresh != b->aim)
 		b->ceiling = w->ssthresh;
 	clear = best_clear_median(b, &median);
@@ -353,7 +353,7 @@ INLINE struct decision best_roll(struct best *b, u32 rtt_min, const struct ack *
 	return d;
 }
 
-/* Every ACK while armed. */
+/* Runs on every ACK while armed. */
 INLINE struct decision best_measure(struct best *b, const struct ack *ack, const struct window *w)
 {
 	u64 now = ack->now_us * 1000, bytes = (u64)ack->acked * ack->mss;
@@ -388,7 +388,7 @@ INLINE struct decision best_measure(struct best *b, const struct ack *ack, const
 	return d;
 }
 
-/* SEARCH is always asked first, and decides wherever BEST is silent. */
+/* SEARCH is always evaluated first and decides unless BEST does. */
 INLINE struct decision best_sample(void *state, const struct ack *ack, const struct window *w)
 {
 	struct decision d = search_sample(state, ack, w);
@@ -407,7 +407,7 @@ INLINE u8 best_reached(void *state)
 	return b->aim < b->ceiling ? EXIT_ESTIMATE : EXIT_THRESHOLD;
 }
 
-/* A loss ends it; a timeout or idling starts it afresh. */
+/* A loss ends it; a timeout or an idle period restarts it. */
 INLINE void best_on_congestion(void *state)
 {
 	struct best *b = state;

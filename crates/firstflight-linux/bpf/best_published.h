@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * BEST as published: from 16 packets on every ACK gives one rate, bytes acknowledged over the time since the last; at the end of rounds 4
- * to 7 the median of the round, in whole Mbit/s, times one RTT sample becomes the slow-start threshold, once per connection.
+ * BEST as published: starting at a window of 16 packets, every ACK yields a rate: bytes acknowledged over the time since the last ACK. At
+ * the end of rounds 4 to 7, the round's median in whole Mbit/s times one RTT sample becomes the slow-start threshold, once per connection.
  *
- * Follows: the BEST slides (NetDev 0x16, October 2022), as the core's startup/best_published.rs does, wrapping arithmetic and all.
+ * Follows: the BEST slides (NetDev 0x16, October 2022), as in the core's startup/best_published.rs, including its wrapping arithmetic.
  * Departures: those of the core, and K3 of hystart.h.
  */
 #ifndef FF_BEST_PUBLISHED_H
@@ -23,7 +23,7 @@ struct best_published {
 	u16 n;
 	u8 rtt_round;
 	bool found;
-	bool judged; /* `seen_round_start` holds a round; zero is a time like any other */
+	bool judged; /* `seen_round_start` is valid, since zero is a valid time */
 	u16 rates[PUBLISHED_CAPACITY]; /* Mbit/s, in ascending order */
 };
 
@@ -42,7 +42,7 @@ INLINE void published_start(void *state, u64 now_us, u32 nxt)
 	s->end_seq = nxt;
 }
 
-/* Moves what is larger up by one and puts the rate in its place, behind its equals. */
+/* Inserts the rate into the sorted list, after equal rates. */
 INLINE void published_insert(struct best_published *s, u16 rate)
 {
 	u32 i, n = s->n;
@@ -63,7 +63,7 @@ INLINE void published_insert(struct best_published *s, u16 rate)
 	s->n = n + 1;
 }
 
-/* The lower median; 0 of an empty round. */
+/* The lower median; 0 if the round is empty. */
 INLINE u16 published_median(const struct best_published *s)
 {
 	u32 half = (u32)s->n * 50;
@@ -72,7 +72,7 @@ INLINE u16 published_median(const struct best_published *s)
 	return s->n && at < PUBLISHED_CAPACITY ? s->rates[at] : 0;
 }
 
-/* The first sampled ACK after a round ended looks at the round; the threshold in packets, if that settles it. */
+/* Evaluates a round at the first sampled ACK after its end; sets the threshold in packets if the round decides. */
 INLINE bool published_end_round(struct best_published *s, u32 mss, u16 *packets)
 {
 	u16 median = published_median(s);
@@ -106,7 +106,7 @@ INLINE struct decision published_sample(void *state, const struct ack *ack, cons
 			d.verdict = AIM;
 			d.ssthresh = packets;
 		} else {
-			/* The estimate was passed already. There is no floor. */
+			/* The window already exceeds the estimate. There is no minimum. */
 			d = leave(EXIT_ESTIMATE, packets, packets);
 		}
 	}
@@ -121,7 +121,7 @@ INLINE struct decision published_grow(void *state, const struct ack *ack, u32 ac
 {
 	struct best_published *s = state;
 
-	/* Not while the window is unused. The ACK that crosses still counted above. */
+	/* Not while the window is not fully used. The ACK that crosses the threshold was already counted above. */
 	if (ack->limited && before(s->end_seq, ack->una)) {
 		s->round_start = (u32)ack->now_us;
 		s->last_ack = s->round_start;
@@ -142,7 +142,7 @@ static const struct startup best_published_hooks = {
 	.sample = published_sample,
 	.grow = published_grow,
 	.reached = published_reached,
-	/* Back to the start, the decision included. */
+	/* Resets the state, including the decision. */
 	.on_timeout = published_start,
 };
 #endif

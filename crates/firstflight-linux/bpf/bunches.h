@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Bunches: whether ACKs come as the path delivers, or held back and released together, as the core's signal/bunches.rs. The grain of the
- * pacer is the kernel's: it hands on segments of a millisecond (2^20 ns) of the rate, whose packets leave at once.
+ * Bunches: whether ACKs arrive as the path delivers, or are held back and released together, as in the core's signal/bunches.rs. The
+ * kernel's pacer has a granularity of one millisecond (2^20 ns) of its rate: the packets of such a segment leave back to back.
  */
 #ifndef FF_BUNCHES_H
 #define FF_BUNCHES_H
@@ -30,18 +30,18 @@ INLINE void bunches_on_arrival(struct bunches *b, const struct arrival *e, u64 m
 	if (!seen)
 		return;
 	b->all += packets;
-	/* PLUMB 5-bunch: squeezed on the way back, or many after a silence of a quarter of the round trip. */
+	/* PLUMB 5-bunch: compressed on the return path, or many after a gap of a quarter of the round trip. */
 	if ((left > BUNCHES_GRAIN_NS && left >= came * BUNCHES_SQUEEZE) || (came >= min / 4 && packets > BUNCHES_LUMP))
 		b->bunched += packets;
 }
 
-/* Enough was acknowledged to judge the round. */
+/* Whether enough packets were acknowledged to evaluate the round. */
 INLINE bool bunches_enough(const struct bunches *b)
 {
 	return b->all >= BUNCHES_ENOUGH;
 }
 
-/* PLUMB 5-share: more than a quarter of what was acknowledged. */
+/* PLUMB 5-share: more than a quarter of the acknowledged packets. */
 INLINE bool bunches_many(const struct bunches *b)
 {
 	return (u64)b->bunched * 4 > b->all;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Careful Resume: once all of the first round trip has arrived, a connection to a destination that an earlier one has measured jumps to
- * half of what that one had carried, paced over a round trip, and retreats if it was too much.
+ * Careful Resume: once the first round trip is fully acknowledged, a connection to a destination measured by an earlier connection jumps
+ * to half of the window that the earlier one carried, paced over one round trip, and retreats if the jump was too large.
  *
- * Follows: RFC 9959, as the core's startup/careful.rs, recovery/careful_retreat.rs and resume.rs do. What is saved is kept in a map by
- * destination (IPv6: by /64) for an hour, for one connection at a time, as the core's servers keep it. Departures: those of the core, K6 of
- * mode_b.h, and
- * K16 the jump is taken with an ACK: data that the application writes after the last ACK wait for the next one.
- * K17 a pause longer than a timeout ends the reconnaissance when sending goes on, and only if nothing was in flight.
+ * Follows: RFC 9959, as the core's startup/careful.rs, recovery/careful_retreat.rs and resume.rs do. Saved parameters are kept in a map by
+ * destination (IPv6: by /64) for an hour and used by one connection at a time, as in the core's servers. Departures: those of the core, K6
+ * of mode_b.h, and
+ * K16 the jump happens on an ACK: data that the application writes after the last ACK waits for the next one.
+ * K17 a pause longer than a timeout ends the reconnaissance when sending resumes, and only if nothing was in flight.
  */
 #ifndef FF_CAREFUL_H
 #define FF_CAREFUL_H
@@ -17,10 +17,10 @@
 enum careful_state { CAREFUL_NORMAL, CAREFUL_RECON, CAREFUL_UNVALIDATED, CAREFUL_VALIDATING, CAREFUL_QUIET };
 
 #define NO_MIN (~0u)
-/* CR9959 observe-least: four initial windows are there as soon without it. */
+/* CR9959 observe-least: four initial windows are reached as quickly without a jump. */
 #define LEAST_INITIAL_WINDOWS 4
 
-/* What one connection leaves to the next: packets and microseconds. */
+/* Parameters saved for the next connection: packets and microseconds. */
 struct saved_set {
 	u32 cwnd;
 	u32 rtt_us;
@@ -31,22 +31,22 @@ struct saved_set {
 struct careful {
 	struct sender s;
 	u64 since_us;	/* when the jump began */
-	u32 saved_cwnd, saved_rtt_us; /* 0: nothing is known of this destination */
+	u32 saved_cwnd, saved_rtt_us; /* 0: nothing is saved for this destination */
 	u32 recon_min_us; /* before the jump */
 	u32 min_us;	/* of the connection */
-	u32 first_end;	/* all of the first round trip ends here */
+	u32 first_end;	/* end of the data of the first round trip */
 	u32 end;	/* of the jump */
 	u32 nxt;	/* as of the ACK in hand */
 	u32 pipe;	/* PipeSize */
-	u32 before;	/* in flight at the jump, neither acknowledged nor lost */
+	u32 before;	/* in flight at the jump and not yet acknowledged or lost */
 	u32 retreat;	/* the window of the retreat */
-	u32 round_end, round_acked, best; /* what a round trip has carried since startup ended */
+	u32 round_end, round_acked, best; /* packets delivered per round trip since startup ended */
 	u8 state;
 	bool has_first_end, checked, refuted, opening, used, counting;
 };
 
 #ifndef FF_NATIVE
-/* IPv4 whole, IPv6 by the /64 in which a host changes its own address. */
+/* The whole IPv4 address, or the IPv6 /64, within which a host changes its address. */
 struct destination {
 	u64 prefix;
 	u32 v4;
@@ -74,7 +74,7 @@ INLINE struct destination destination_of(const struct sock *sk)
 	return d;
 }
 
-/* The set of this destination, if it is fresh and nobody else uses it. */
+/* The saved parameters of this destination, if they are fresh and no other connection uses them. */
 INLINE bool take_saved(struct sock *sk, u32 *cwnd, u32 *rtt_us)
 {
 	struct destination d = destination_of(sk);
@@ -92,7 +92,7 @@ INLINE bool take_saved(struct sock *sk, u32 *cwnd, u32 *rtt_us)
 	return true;
 }
 
-/* The connection is over: keeps what it has learnt; `cwnd` 0: nothing. A lower bound below what is known says nothing. */
+/* Saves the parameters of a finished connection; `cwnd` 0: none. A lower bound below the saved value is ignored. */
 INLINE void give_back(struct sock *sk, bool used, bool refuted, u32 cwnd, u32 rtt_us, bool at_least)
 {
 	struct destination d = destination_of(sk);
@@ -132,7 +132,7 @@ INLINE void careful_on_rtt(void *state, const struct ack *ack)
 	c->min_us = min32(c->min_us, ack->rtt_us);
 }
 
-/* The connection is established: what is known of its destination. */
+/* Loads the saved parameters when the connection is established. */
 INLINE void careful_look_up(void *state, struct sock *sk)
 {
 	struct careful *c = state;
@@ -154,7 +154,7 @@ INLINE void careful_count(struct careful *c, const struct ack *ack)
 
 	c->before -= old;
 	c->before -= min32(c->before, ack->lost);
-	/* CR9959 pipe-1: what arrived, a marked packet included. */
+	/* CR9959 pipe-1: delivered packets, including marked ones. */
 	c->pipe += ack->acked - old;
 }
 
@@ -165,7 +165,7 @@ INLINE struct decision hold(u32 cwnd)
 	return d;
 }
 
-/* CR9959 check-1: what is in flight has to be more than what is proven already. */
+/* CR9959 check-1: the flight must exceed the capacity already proven. */
 INLINE struct decision careful_check(struct careful *c, const struct ack *ack, const struct window *w)
 {
 	u32 flight = ack->inflight_before, iw = c->s.c.initial_cwnd;
@@ -188,7 +188,7 @@ INLINE struct decision careful_unvalidated(struct careful *c, const struct ack *
 	careful_count(c, ack);
 	if (ack->lost || ack->marked)
 		return stay(0);
-	/* CR9959 path-changed: an RTT of half the saved one or less is another path. */
+	/* CR9959 path-changed: an RTT of at most half the saved RTT indicates another path. */
 	if (ack->rtt_us != NO_RTT && c->saved_rtt_us && 2 * (u64)ack->rtt_us <= c->saved_rtt_us) {
 		c->state = CAREFUL_QUIET;
 		c->end = ack->nxt;
@@ -245,7 +245,7 @@ INLINE struct decision careful_look(void *state, const struct ack *ack, const st
 INLINE struct decision careful_grow(void *state, const struct ack *ack, u32 acked, struct window *w)
 {
 	struct careful *c = state;
-	/* CR9959 unvalidated-still, and CR9959 validating-growth: by packets of the jump only. */
+	/* CR9959 unvalidated-still, and CR9959 validating-growth: only packets of the jump count. */
 	bool still = c->state == CAREFUL_UNVALIDATED || c->state == CAREFUL_QUIET || c->checked;
 
 	if (still || (c->state == CAREFUL_VALIDATING && !(ack->acked && !c->before)))
@@ -253,13 +253,13 @@ INLINE struct decision careful_grow(void *state, const struct ack *ack, u32 acke
 	return stay(double_window(ack, acked, w));
 }
 
-/* After an ACK, before what it lets go: the jump, if there is one. */
+/* Takes the jump, if any, after an ACK and before the transmissions that it permits. */
 INLINE u32 careful_jump(void *state, const struct ack *ack, const struct window *w, bool more)
 {
 	struct careful *c = state;
 	u32 jump = min32(min32(c->saved_cwnd / 2, MAX_CWND), w->ssthresh);
 
-	/* CR9959 recon-data: all of the first round trip has arrived. */
+	/* CR9959 recon-data: the first round trip is fully acknowledged. */
 	if (c->state != CAREFUL_RECON || !c->has_first_end || before(ack->una, c->first_end) || !more || !ack->srtt_x8_us)
 		return w->cwnd;
 	if (jump <= w->cwnd || !careful_same_path(c)) {
@@ -282,13 +282,13 @@ INLINE void careful_on_timeout(void *state, u64 now_us, u32 nxt)
 	c->counting = false;
 }
 
-/* K17: sending goes on after this long. */
+/* K17: sending resumes after a pause of this length. */
 INLINE void careful_on_idle(void *state, u64 now_us, u32 nxt)
 {
 	careful_on_timeout(state, now_us, nxt);
 }
 
-/* CR9959 unvalidated-pacing: the jump over one round trip. */
+/* CR9959 unvalidated-pacing: paces the jump over one round trip. */
 INLINE u32 careful_gain(const void *state)
 {
 	return ((const struct careful *)state)->state == CAREFUL_UNVALIDATED ? GAIN_JUMP : GAIN_SLOW_START;
@@ -306,7 +306,7 @@ INLINE enum own careful_own_enter(void *state, const struct ack *ack, u32 cwnd, 
 	if (was == CAREFUL_UNVALIDATED)
 		c->end = c->nxt;
 	c->refuted = true;
-	/* CR9959 retreat-window: half of PipeSize, and it stands. */
+	/* CR9959 retreat-window: half of PipeSize, kept constant. */
 	c->retreat = max32(c->pipe / 2, 2);
 	c->opening = true;
 	return OWN_STANDING;
@@ -316,7 +316,7 @@ INLINE u32 careful_own_account(void *state, const struct ack *ack, u32 lost, boo
 {
 	struct careful *c = state;
 
-	/* CR9959 retreat-pipe: the ACK that opens the retreat is counted already. */
+	/* CR9959 retreat-pipe: the ACK that opens the retreat is already counted. */
 	if (!c->opening)
 		c->pipe += ack->acked;
 	c->opening = false;
@@ -338,7 +338,7 @@ INLINE u32 careful_own_threshold(const void *state)
 	return max32(c->pipe / 2, c->retreat);
 }
 
-/* What a round trip carries: nothing of a window that startup has overshot, nor of a jump that is on trial. */
+/* Measures the packets delivered per round trip, except in an overshot startup window or an unvalidated jump. */
 INLINE void careful_observe(void *state, const struct ack *ack, bool in_recovery)
 {
 	struct careful *c = state;
@@ -360,7 +360,7 @@ INLINE void careful_observe(void *state, const struct ack *ack, bool in_recovery
 	c->round_acked = 0;
 }
 
-/* What is kept of the connection: packets, 0 for nothing; whether the path may carry more. */
+/* The window to save in packets, 0 for none, and whether the path may carry more. */
 INLINE u32 careful_learnt(const struct careful *c, u32 cwnd, bool *at_least)
 {
 	bool underway = c->saved_cwnd && c->state != CAREFUL_NORMAL && !c->refuted;

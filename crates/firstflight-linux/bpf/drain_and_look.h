@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Drain and look: whose queue is it? The sender lands at what the path holds, waits until a queue of its own must be gone, and looks at the
- * RTT again for half a round trip; as the core's signal/drain_and_look.rs.
+ * Drain and look: determines whether a queue is the sender's own. The sender lowers its window to the path's capacity, waits until its own
+ * queue must have drained, and then observes the RTT for half a round trip; as in the core's signal/drain_and_look.rs.
  */
 #ifndef FF_DRAIN_AND_LOOK_H
 #define FF_DRAIN_AND_LOOK_H
@@ -13,10 +13,10 @@ enum finding { FOUND_NOTHING, FOUND_OURS, FOUND_OTHERS };
 
 struct drain_and_look {
 	u64 before;   /* the window before the landing, bytes */
-	u64 rise;     /* RTT above the smallest, ns */
-	u64 least;    /* smallest RTT while looking */
-	u64 until_ns; /* it looks */
-	u32 until;    /* it drains */
+	u64 rise;     /* RTT minus the smallest RTT, ns */
+	u64 least;    /* smallest RTT while observing */
+	u64 until_ns; /* end of the observation */
+	u32 until;    /* end of the drain */
 	u8 state;
 };
 
@@ -28,7 +28,7 @@ INLINE void landing_begin(struct drain_and_look *d, u32 until, u64 before, u64 r
 	d->rise = rise;
 }
 
-/* Ends it without a finding; the window before the landing, 0 if none was judged. */
+/* Ends it without a result; returns the window before the landing, or 0 if there was no landing. */
 INLINE u64 landing_abort(struct drain_and_look *d)
 {
 	bool active = d->state != LANDING_NONE;
@@ -37,7 +37,7 @@ INLINE u64 landing_abort(struct drain_and_look *d)
 	return active ? d->before : 0;
 }
 
-/* One ACK; `slack` is the RTT that the landing itself may keep above the smallest, `min`. */
+/* Processes an ACK; `slack` is the RTT above the smallest, `min`, that the landing itself may leave. */
 INLINE enum finding landing_on_ack(struct drain_and_look *d, const struct ack *ack, u64 min, u64 slack)
 {
 	u64 now = ack->now_us * 1000, rtt = ack->rtt_us == NO_RTT ? ~0ull : (u64)ack->rtt_us * 1000;
@@ -56,7 +56,7 @@ INLINE enum finding landing_on_ack(struct drain_and_look *d, const struct ack *a
 	if (now < d->until_ns || d->least == ~0ull)
 		return FOUND_NOTHING;
 	d->state = LANDING_NONE;
-	/* PLUMB 4-look: more than half of the rise is still there. */
+	/* PLUMB 4-look: more than half of the increase remains. */
 	return above(d->least, min) > d->rise / 2 + slack ? FOUND_OTHERS : FOUND_OURS;
 }
 #endif

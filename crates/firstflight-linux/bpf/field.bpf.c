@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * A field test on the sockets of a control group: each new connection gets an arm by chance before data flow, and leaves a record when it is
- * closed. Nothing but these records leaves the kernel, and no address is in them: the unit is a hash under a key that is known here
- * only, or a slot of time.
+ * A field test on the sockets of a control group: each new connection is assigned a random arm before data flows, and leaves a record when
+ * it is closed. Only these records leave the kernel. They contain no address: the unit is a keyed hash, whose key is known only here, or a
+ * time slot.
  */
 #include "field.h"
 
@@ -14,11 +14,11 @@ struct inet_connection_sock___chosen {
 };
 #pragma clang attribute pop
 
-/* Frozen before the verifier sees it. Layout of kernel/field.rs. */
+/* Frozen before verification. Layout of kernel/field.rs. */
 struct trial {
 	u64 assign_key[2], pseudonym_key[2];
-	u64 enrol;              /* of 2^32 hashes, those below take part */
-	u64 origin_ns, slot_ns; /* slots of time */
+	u64 enrol;              /* hashes (of 2^32) below this take part */
+	u64 origin_ns, slot_ns; /* time slots */
 	u32 arms, by;
 	struct prefixes client;
 	u32 pad;
@@ -27,7 +27,7 @@ struct trial {
 const volatile struct trial trial SEC(".rodata.field") = { .arms = 1, .slot_ns = 1 };
 enum by { BY_CLIENT, BY_CONNECTION, BY_TIME };
 
-/* What each arm but the first holds, of 2^32 hashes; and the same for the next epoch, which is written while nobody reads it. */
+/* Range of hashes (of 2^32) of each arm but the first; the second set is for the next epoch and is written while unused. */
 struct shares {
 	u64 from[MOST_ARMS], to[MOST_ARMS];
 	u64 epoch;
@@ -42,13 +42,13 @@ struct plan plan SEC(".data.plan");
 struct told {
 	struct closed closed;
 	u64 at_us;  /* when */
-	u64 socket; /* as reports of arms name it; another connection may have the place later */
+	u64 socket; /* address as in the arms' reports; may be reused by a later connection */
 	u32 connection;
 	u16 epoch;
 	u8 arm;
 	u8 flags;
 };
-enum { GOING = 1, CHANGED = 2 }; /* it is not over; its service has chosen another controller since */
+enum { GOING = 1, CHANGED = 2 }; /* still open; its service has since chosen another controller */
 _Static_assert(sizeof(struct told) == 104, "a record has no holes");
 
 struct {
@@ -56,11 +56,11 @@ struct {
 	__uint(max_entries, 1 << 22);
 } rows SEC(".maps");
 
-/* Connections that got each arm; those whose service chose for itself; those that could not be given theirs; rows without room; numbers
- * given; those that take no part. */
+/* Connections per arm; connections whose service chose a controller; failed assignments; dropped rows; numbers assigned; connections that
+ * do not take part. */
 u64 counts[MOST_ARMS + 5];
 enum { LEFT_OUT = MOST_ARMS, FAILED, DROPPED, NUMBERS, OUTSIDE };
-/* A connection that goes on is told of this often, as one of so many packets finds. */
+/* Interval of the reports on an open connection; one packet in NOW_AND_THEN checks it. */
 static const u64 EVERY_US = 10000000;
 enum { NOW_AND_THEN = 8 };
 
@@ -69,7 +69,7 @@ static __always_inline u64 controller_of(struct tcp_sock *tp)
 	return (u64)(long)((struct inet_connection_sock___named *)tp)->icsk_ca_ops;
 }
 
-/* Only a row that is lost is counted: what is told before is told again. The reader comes by itself. */
+/* Only lost final rows are counted: earlier reports are repeated. The reader polls. */
 static __always_inline void tell(struct flow *flow, struct tcp_sock *tp, bool going, bool ended)
 {
 	struct told *told = bpf_ringbuf_reserve(&rows, sizeof(*told), 0);
@@ -89,7 +89,7 @@ static __always_inline void tell(struct flow *flow, struct tcp_sock *tp, bool go
 	bpf_ringbuf_submit(told, BPF_RB_NO_WAKEUP);
 }
 
-/* The arm of a unit; of slots of time, which come in pairs, the second has the one that the first has not. */
+/* The arm of a unit. Time slots come in pairs; the second slot gets the arm that the first did not. */
 static __always_inline u32 arm_of(struct unit *unit, u64 slot, struct shares *shares)
 {
 	u64 drawn;
@@ -124,7 +124,7 @@ static __always_inline void established(struct bpf_sock_ops *socket, struct tcp_
 		__sync_fetch_and_add(&counts[OUTSIDE], 1);
 		return;
 	}
-	/* The service chose for itself, or its listener did: it knows why. */
+	/* The service or its listener has chosen a controller, which takes precedence. */
 	if (BPF_CORE_READ_BITFIELD((struct inet_connection_sock___chosen *)tp, icsk_ca_setsockopt)) {
 		__sync_fetch_and_add(&counts[LEFT_OUT], 1);
 		return;
@@ -133,7 +133,7 @@ static __always_inline void established(struct bpf_sock_ops *socket, struct tcp_
 		slot = (tp->tcp_mstamp * 1000 - trial.origin_ns) / trial.slot_ns;
 	shares = &plan.shares[*(volatile u64 *)&plan.now & 1];
 	arm = arm_of(&unit, slot, shares) & (MOST_ARMS - 1);
-	/* Read as it was declared, volatile: the compiler knows only empty names. */
+	/* A volatile read, as declared: the compiler sees only empty names. */
 	for (i = 0; i < NAME_LEN; i++)
 		name[i] = trial.names[arm][i];
 	flow = make(cookie);
@@ -164,7 +164,7 @@ SEC("cgroup_skb/egress") int leaves(struct __sk_buff *packet)
 
 	if (!tp || at_rest(tp))
 		return 1;
-	/* With something outstanding only whether it is time to tell of it, now and then, and data that went ahead of the handshake's end. */
+	/* While data is outstanding, only checks occasionally whether a report is due, and handles data sent before the end of the handshake. */
 	if (outstanding(tp) && tp->tcp_mstamp % NOW_AND_THEN && ((struct sock *)tp)->__sk_common.skc_state != SYN_RECV)
 		return 1;
 	flow = flow_of(tp);

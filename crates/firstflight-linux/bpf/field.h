@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What programs on the sockets of a control group share: contexts of the kernel, the pseudonym of a client, busy time, the record of a
- * connection that is over.
+ * Shared by the programs on the sockets of a control group: kernel contexts, the pseudonym of a client, busy time, and the record of a
+ * finished connection.
  *
- * Busy time is the whole time with data outstanding: from the first packet with data that leaves while nothing is outstanding until TCP
- * takes up the acknowledgement that covers all. The kernel's own account is in ticks of milliseconds. The beginning is seen as the packet
- * leaves; the end TCP keeps itself, as the time of the last delivery, in microseconds and in every state, so also after the service
- * has closed: it is read when the next packet leaves with nothing outstanding, or at the end. No acknowledgement needs to be looked at.
+ * Busy time is the total time with data outstanding: from the first data packet sent with nothing outstanding until TCP processes the
+ * acknowledgement that covers everything. The kernel's own accounting has a resolution of milliseconds. The start is observed when the
+ * packet leaves. TCP records the end as the time of the last delivery, in microseconds and in every state, including after the service has
+ * closed. It is read when the next packet leaves with nothing outstanding, or at the end, so no acknowledgement has to be inspected.
  */
 #ifndef FF_FIELD_H
 #define FF_FIELD_H
@@ -18,12 +18,12 @@ enum { ACTIVE_ESTABLISHED = 4, PASSIVE_ESTABLISHED = 5, STATE_CHANGED = 10 };
 enum { STATE_FLAG = 1 << 2 };
 enum { IPPROTO_TCP = 6, TCP_CONGESTION = 13 };
 enum { AF_INET = 2, AF_INET6 = 10 };
-/* What the kernel calls the times that it keeps in ticks. */
+/* The kernel's numbers for the times that it keeps in ticks. */
 enum { RWND_LIMITED = 2, SNDBUF_LIMITED = 3 };
 enum { BPF_RB_NO_WAKEUP = 1 };
 enum { SYN_RECV = 3, FIN_WAIT2 = 5, TIME_WAIT = 6, CLOSE = 7, LAST_ACK = 9, CLOSING = 11, NEW_SYN_RECV = 12 };
 
-/* Layouts of the kernel's interface (linux/bpf.h), which never move. */
+/* Layouts of the kernel's interface (linux/bpf.h), which never change. */
 struct bpf_sock {
 	u32 bound_dev_if, family, type, protocol, mark, priority;
 	u32 src_ip4, src_ip6[4], src_port;
@@ -73,9 +73,9 @@ struct tcp_sock___closed {
 	u32 lost, delivered_ce, total_retrans;
 	u64 delivered_mstamp; /* us */
 	u32 chrono_start, chrono_stat[3]; /* ticks */
-	u8 chrono_type : 2; /* one above the place in chrono_stat of what runs since chrono_start */
+	u8 chrono_type : 2; /* one plus the index in chrono_stat of the timer started at chrono_start */
 	struct minmax rtt_min;
-	u16 total_rto; /* from 6.7 */
+	u16 total_rto; /* since 6.7 */
 };
 struct sock___spoken {
 	u16 sk_protocol;
@@ -91,12 +91,12 @@ struct inet_connection_sock___named {
 };
 #pragma clang attribute pop
 
-/* From 6.2: a cast that the verifier makes, and no call. */
+/* Since 6.2: a cast by the verifier, not a call. */
 extern void *bpf_rdonly_cast(const void *object, u32 type) __ksym __weak;
 
 /*
- * The TCP socket that this is, if it is one and whole. To ask the helper costs as much as all else that is done for most packets, so where
- * there is the cast what it asks for is looked at here: what waits for the end of a handshake, or of TIME_WAIT, is a shorter structure.
+ * Returns the TCP socket if `sk` is a full one. Calling the helper costs as much as all other work for most packets. Where the cast is
+ * available, the helper's checks are made here instead: sockets in a handshake or in TIME_WAIT are shorter structures.
  */
 static __always_inline struct tcp_sock *tcp_of(struct bpf_sock *sk)
 {
@@ -114,7 +114,7 @@ static __always_inline struct tcp_sock *tcp_of(struct bpf_sock *sk)
 	return ((struct sock___spoken *)tp)->sk_protocol == IPPROTO_TCP ? tp : NULL;
 }
 
-/* Layout of kernel/closed.rs: a member after the other. */
+/* Layout of kernel/closed.rs, without padding between members. */
 struct closed {
 	u64 start_us, busy_us, unit, bytes_acked;
 	u32 bytes_written, handshake_us, rtt_min_us, srtt_us;
@@ -125,26 +125,26 @@ struct closed {
 };
 _Static_assert(sizeof(struct closed) == 80, "a record has no holes");
 
-/* What is kept of a connection while it is open. Times are TCP's own: microseconds of the monotonic clock. Layout of kernel/told.rs. */
+/* State of an open connection. Times are TCP's: microseconds of the monotonic clock. Layout of kernel/told.rs. */
 struct flow {
-	u64 cookie; /* 0: nobody is here */
+	u64 cookie; /* 0: unused */
 	u64 start_us, busy_us, busy_since, unit;
 	u32 first_seq, handshake_us;
-	u64 controller; /* where the controller that it was given stands in the kernel's memory */
+	u64 controller; /* kernel address of the assigned controller */
 	u64 told_us;
-	u32 number;	/* from 1; written last, and zeroed first */
+	u32 number;	/* starts at 1; written last and zeroed first */
 	u16 arm, epoch;
 	u32 serial;	/* records so far */
-	bool opened;	/* the first of them was written */
-	bool beyond;	/* it is in the second map */
-	u8 pad[2];	/* 6.1 takes no byte that nobody wrote */
+	bool opened;	/* the first record was written */
+	bool beyond;	/* stored in the second map */
+	u8 pad[2];	/* 6.1 rejects uninitialised bytes */
 };
 _Static_assert(sizeof(struct flow) == 80, "user space reads it");
 
 /*
- * The place of a connection is the lowest bits of its cookie. Cookies are given one after the other, so who finds it taken began when another
- * connection that is still open was PLACES older, and goes to the second map. To make and to free an entry there, or in the socket's own
- * storage, takes longer than all else that is done for a connection.
+ * The lowest bits of a connection's cookie are its index. Cookies are consecutive, so an index is in use only if a connection that started
+ * a multiple of PLACES earlier is still open; the newer one then goes to the second map. Creating and freeing an entry there, or in the
+ * socket's local storage, takes longer than all other work for a connection.
  */
 enum { PLACES = 1 << 16 };
 struct places {
@@ -180,7 +180,7 @@ static __always_inline struct flow *find(u64 cookie)
 	return flow && flow->cookie == cookie ? flow : bpf_map_lookup_elem(&beyond, &cookie);
 }
 
-/* Room for a new connection, zeroed; none if there is none in the second map, too. */
+/* Returns a zeroed entry for a new connection, or NULL if the second map is full, too. */
 static __always_inline struct flow *make(u64 cookie)
 {
 	struct flow fresh = { .cookie = cookie, .beyond = true };
@@ -190,7 +190,7 @@ static __always_inline struct flow *make(u64 cookie)
 	if (!flow)
 		return NULL;
 	before = __sync_val_compare_and_swap(&flow->cookie, 0, cookie);
-	/* A socket that connects anew keeps its cookie. */
+	/* A socket that reconnects keeps its cookie. */
 	if (!before || before == cookie) {
 		fresh.beyond = false;
 		*flow = fresh;
@@ -211,7 +211,7 @@ static __always_inline void forget(struct flow *flow)
 		*(volatile u64 *)&flow->cookie = 0;
 }
 
-/* Nearly all that are not ours are known by one flag. */
+/* One flag identifies nearly all connections that are not ours. */
 static __always_inline struct flow *flow_of(struct tcp_sock *tp)
 {
 	if (!(((struct tcp_sock___flagged *)tp)->bpf_sock_ops_cb_flags & STATE_FLAG))
@@ -259,7 +259,7 @@ static __always_inline u64 siphash(u64 k0, u64 k1, const u64 *message, u32 len)
 	return v0 ^ v1 ^ v2 ^ v3;
 }
 
-/* What firstflight_trial::assign hashes: purpose, kind, and the network or the number. */
+/* The input that firstflight_trial::assign hashes: purpose, kind, and the network or the number. */
 struct unit {
 	u64 words[3];
 	u32 len;
@@ -270,7 +270,7 @@ static __always_inline void put(struct unit *unit, u32 at, u8 byte)
 	((u8 *)unit->words)[at] = byte;
 }
 
-/* One word of the context at a time: the verifier takes no other reads, and the compiler would join two. */
+/* Reads one word of the context: the verifier rejects other reads, and the compiler would merge two. */
 #define CONTEXT(member) (*(volatile u32 *)&(member))
 
 static __always_inline void put_word(struct unit *unit, u32 at, u32 word, u32 bytes)
@@ -281,7 +281,7 @@ static __always_inline void put_word(struct unit *unit, u32 at, u32 word, u32 by
 		put(unit, at + i, word >> (8 * i));
 }
 
-/* A number that no other unit of its kind has. */
+/* A unit identified by a number that is unique within its kind. */
 static __always_inline void numbered(struct unit *unit, u8 kind, u64 number)
 {
 	__builtin_memset(unit, 0, sizeof(*unit));
@@ -291,7 +291,7 @@ static __always_inline void numbered(struct unit *unit, u8 kind, u64 number)
 	unit->len = 10;
 }
 
-/* Which bits of an address are a client's, in network order. */
+/* Masks of the address bits that identify a client, in network order. */
 struct prefixes {
 	u32 v4, v6[4];
 };
@@ -338,13 +338,13 @@ static __always_inline bool outstanding(struct tcp_sock *tp)
 	return tp->snd_una != tp->snd_nxt;
 }
 
-/* Nothing is outstanding and nothing waits to be sent: a packet that leaves has no data, and none can be acknowledged. */
+/* Whether nothing is outstanding or unsent: packets then carry no data, and none can be acknowledged. */
 static __always_inline bool at_rest(struct tcp_sock *tp)
 {
 	return tp->snd_una == tp->write_seq;
 }
 
-/* Busy time; with nothing outstanding, up to the last delivery. */
+/* Busy time so far; up to the last delivery if nothing is outstanding. */
 static __always_inline u64 busy_us(struct flow *flow, struct tcp_sock *tp)
 {
 	u64 until;
@@ -352,23 +352,23 @@ static __always_inline u64 busy_us(struct flow *flow, struct tcp_sock *tp)
 	if (!flow->busy_since)
 		return flow->busy_us;
 	until = outstanding(tp) ? bpf_ktime_get_ns() / 1000 : ((struct tcp_sock___closed *)tp)->delivered_mstamp;
-	/* A packet that the host itself dropped began nothing. */
+	/* A packet dropped by this host starts no busy time. */
 	return flow->busy_us + (until > flow->busy_since ? until - flow->busy_since : 0);
 }
 
-/* A packet leaves. With nothing outstanding what was busy is over, and data begin it anew. */
+/* Accounts for a departing packet. If nothing is outstanding, the busy period has ended, and data starts a new one. */
 static __always_inline void leaving(struct flow *flow, struct tcp_sock *tp, bool data)
 {
 	if (!outstanding(tp)) {
 		flow->busy_us = busy_us(flow, tp);
 		flow->busy_since = data ? tp->tcp_mstamp : 0;
 	} else if (!flow->busy_since && data) {
-		/* A handshake without its last ACK is outstanding, too. */
+		/* A handshake without its last ACK also counts as outstanding. */
 		flow->busy_since = tp->tcp_mstamp;
 	}
 }
 
-/* How long something limited the connection. */
+/* Time for which `what` limited the connection. */
 static __always_inline u32 limited(struct tcp_sock___closed *tp, u32 what)
 {
 	u32 ticks = tp->chrono_stat[what - 1];
@@ -378,7 +378,7 @@ static __always_inline u32 limited(struct tcp_sock___closed *tp, u32 what)
 	return ticks;
 }
 
-/* Fills the record of a connection as it stands. */
+/* Fills the record with the current state of a connection. */
 static __always_inline void fill(struct closed *row, struct flow *flow, struct tcp_sock *tp, bool ended)
 {
 	struct tcp_sock___closed *more = (struct tcp_sock___closed *)tp;
@@ -410,10 +410,10 @@ static __always_inline bool by_fin(u32 before)
 	return before == FIN_WAIT2 || before == TIME_WAIT || before == LAST_ACK || before == CLOSING;
 }
 
-/* The compiler knows nothing of it any longer; the verifier still does. */
+/* Hides the value from the compiler but not from the verifier. */
 #define KEEP_IN_REGISTER(value) asm volatile("" : "+r"(value))
 
-/* Where the TCP header of a packet is, and how long with its options, bytes; 0 if there is none. Headers are never scattered here. */
+/* Offset and length (with options) of a packet's TCP header, bytes; 0 if there is none. Headers are always linear here. */
 struct header {
 	u32 at, length;
 };
@@ -434,7 +434,7 @@ static __always_inline struct header header_of(struct __sk_buff *packet)
 		return header;
 	}
 	tcp = data + at;
-	/* One pointer, for the verifier to follow. */
+	/* A single pointer, so that the verifier can follow it. */
 	KEEP_IN_REGISTER(tcp);
 	if (tcp + 20 > end)
 		return header;
@@ -448,7 +448,7 @@ static __always_inline bool has_data(struct __sk_buff *packet, struct header hea
 	return header.length && packet->len > header.at + header.length;
 }
 
-/* What is known of a connection as it begins; its number comes last. */
+/* Fills the state of a new connection; its number is written last. */
 static __always_inline void begin(struct flow *flow, struct bpf_sock_ops *socket, struct tcp_sock *tp, u64 unit, u64 *numbers)
 {
 	flow->start_us = tp->tcp_mstamp;
@@ -460,7 +460,7 @@ static __always_inline void begin(struct flow *flow, struct bpf_sock_ops *socket
 	*(volatile u32 *)&flow->number = __sync_fetch_and_add(numbers, 1) + 1;
 }
 
-/* What each of these programs does when a connection begins, and when one of its own is over. */
+/* Each program defines these: called when a connection is established, and when a tracked one ends. */
 static __always_inline void established(struct bpf_sock_ops *socket, struct tcp_sock *tp);
 static __always_inline void over(struct bpf_sock_ops *socket, struct flow *flow, struct tcp_sock *tp);
 

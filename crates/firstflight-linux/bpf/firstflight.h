@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What our controllers share. An arm is a startup in a file of its own: hooks on its own state, on one ACK and on the window, with the
- * names and in the order of the core crate. This file feeds the hooks from the kernel's callbacks, lets the kernel's CUBIC do congestion
- * avoidance, and reports how startup ended.
+ * Code shared by our controllers. Each arm is a startup in its own file: hooks that receive their own state, an ACK and the window, with
+ * the names and in the order of the core crate. This file calls the hooks from the kernel's callbacks, leaves congestion avoidance to the
+ * kernel's CUBIC, and reports how startup ended.
  *
- * Units are the kernel's: packets and microseconds. With a segment size of one byte the core computes in packets too, which is how the
- * differential tests hold both equal.
+ * Units are the kernel's: packets and microseconds. With a segment size of one byte the core also computes in packets, which lets the
+ * differential tests compare both exactly.
  *
  * Departures from the core:
- * K2 What slow start leaves over grows avoidance only if the window was full: kernel CUBIC asks again, above the threshold.
- * K1 The kernel's undo gives back a threshold of at least three quarters of the window; the core gives back the threshold it had.
+ * K2 The part of an ACK that slow start does not use grows avoidance only if the window was full: kernel CUBIC checks again above the
+ * threshold.
+ * K1 The kernel's undo restores a threshold of at least three quarters of the window; the core restores the old threshold.
  */
 #ifndef FF_FIRSTFLIGHT_H
 #define FF_FIRSTFLIGHT_H
@@ -18,7 +19,7 @@
 #include "traced.h"
 
 #define INLINE static inline __attribute__((always_inline))
-/* The compiler shall not conclude that the test of an index is needless: the verifier does not see why. */
+/* Prevents the compiler from removing a bounds check of an index that the verifier needs. */
 #define KEEP_BOUND(index) __asm__ volatile("" : "+r"(index))
 #define OUTCOMES 8
 
@@ -30,17 +31,17 @@ INLINE u32 min32(u32 a, u32 b) { return a < b ? a : b; }
 INLINE u32 max32(u32 a, u32 b) { return a > b ? a : b; }
 INLINE u64 min64(u64 a, u64 b) { return a < b ? a : b; }
 INLINE u64 max64(u64 a, u64 b) { return a > b ? a : b; }
-/* Sequence numbers and times wrap. */
+/* Comparison of sequence numbers and times, which wrap. */
 INLINE bool before(u32 a, u32 b) { return (s32)(a - b) < 0; }
 
-/* The arms, by number, as reports name them. */
+/* Numbers of the arms, as in reports. */
 #define ARM(number, map, mode, state, hooks, kernel_name, name, outcomes, about) ARM_##number,
 enum arm_number {
 #include "arms.def"
 };
 #undef ARM
 
-/* Why startup ended: the numbers of the core's ExitReason. */
+/* Reason why startup ended: the numbers of the core's ExitReason. */
 enum reason {
 	EXIT_NONE,
 	EXIT_LOSS,
@@ -53,33 +54,33 @@ enum reason {
 	EXIT_LSS_TRIGGER,
 	EXIT_FLATTENED,
 	EXIT_ESTIMATE,
-	/* Not an end: what was reported before was a false alarm. */
+	/* Not an exit: the previous report was a false alarm. */
 	EXIT_UNDONE,
 };
 
-/* One ACK, as the hooks see it. */
+/* An ACK as the hooks receive it. */
 struct ack {
 	u64 now_us;
 	u32 acked;	     /* packets newly delivered */
-	u32 lost;	     /* packets newly found lost; where recovery is ours */
+	u32 lost;	     /* packets newly marked lost; only in mode B */
 	u32 rtt_us;	     /* NO_RTT: no sample */
 	u32 una, nxt;	     /* bytes, wrapping */
-	u32 delivered, sent; /* packets since the connection began, wrapping */
+	u32 delivered, sent; /* packets since the start of the connection, wrapping */
 	u32 sacked;	     /* packets delivered out of order */
 	u32 inflight;	     /* packets, after this ACK */
 	u32 inflight_before; /* packets, before it */
 	u32 mss;
 	u32 srtt_x8_us;	     /* eight times the smoothed RTT; 0: none */
-	u64 bytes_acked;     /* below una, since the connection began */
+	u64 bytes_acked;     /* below una, since the start of the connection */
 	u64 pacing_rate;     /* bytes per second; 0: not paced */
-	u64 kept_rate;	     /* what the kernel keeps paced or not, as the ACK before left it: the samples come before it is renewed */
-	u32 largest_burst;   /* bytes handed to the device at once at most */
+	u64 kept_rate;	     /* the kernel's own rate, paced or not, as of the previous ACK: samples precede its update */
+	u32 largest_burst;   /* maximum bytes handed to the device at once */
 	u32 ssthresh;	     /* packets */
-	u32 most_out;	     /* packets, the most outstanding in this round while the window was not the limit */
-	bool limited;	     /* the window was the limit; in slow start half of it in flight is limit enough */
+	u32 most_out;	     /* maximum packets outstanding in this round while the window was not the limit */
+	bool limited;	     /* the window was the limit; in slow start, half of it in flight suffices */
 	bool cwnd_limited;   /* the window was the limit in this round */
 	bool paced;
-	bool marked;	     /* it newly reports marks; where recovery is ours */
+	bool marked;	     /* it reports new marks; only in mode B */
 	bool app_limited;    /* the application had nothing more to send */
 	bool has_ts;
 	u32 receiver_ts;     /* the receiver's clock when it sent this ACK, in ticks */
@@ -89,69 +90,69 @@ struct window {
 	u32 cwnd, ssthresh; /* packets */
 };
 
-/* What a hook concluded. */
+/* Decision of a hook. */
 enum verdict { STAY, AIM, HOLD, LEAVE };
 
 struct decision {
 	enum verdict verdict;
 	enum reason reason;
 	u32 ssthresh;	/* AIM, LEAVE */
-	u32 cwnd;	/* HOLD, LEAVE; 0: as it is */
-	u32 leftover;	/* growth hook: packets that slow start did not use */
-	u64 estimate;	/* LEAVE: the number that decided: us or packets */
+	u32 cwnd;	/* HOLD, LEAVE; 0: unchanged */
+	u32 leftover;	/* growth hook: acknowledged packets that slow start did not use */
+	u64 estimate;	/* LEAVE: the value that decided, us or packets */
 };
 
-/* What every arm keeps per connection, in front of its own. */
+/* State of every arm per connection, placed before its own. */
 struct common {
-	u64 first_sent_us;	/* if something was `sent` */
-	u32 rtt_us;		/* sample of the ACK in hand */
+	u64 first_sent_us;	/* valid if `sent` */
+	u32 rtt_us;		/* sample of the current ACK */
 	u32 initial_cwnd;
-	u32 delivered, acked;	/* up to the ACK in hand, and by it */
+	u32 delivered, acked;	/* up to the current ACK, and by it */
 	u32 round_end, rounds;
-	u32 detect_cwnd;	/* window when a congestion signal came */
+	u32 detect_cwnd;	/* window at the congestion signal */
 	u32 detect_inflight;
-	u8 reason;		/* how startup ended, EXIT_NONE while it has not */
-	u8 undo_reason;		/* what `reason` was before the last congestion signal */
+	u8 reason;		/* how startup ended; EXIT_NONE while it runs */
+	u8 undo_reason;		/* `reason` before the last congestion signal */
 	bool can_undo;
 	bool after_timeout;
 	bool sent;
-	u8 outcomes[OUTCOMES];	/* how often the startup's evaluations concluded what, in its own numbering */
+	u8 outcomes[OUTCOMES];	/* count of each outcome of the startup's evaluations, in its own numbering */
 };
 
 /*
- * A startup: its hooks, on a state that begins with `struct common`. Hooks that are missing do nothing. The structure is constant and all
- * that uses it is inlined, so that no function pointer is left in the program.
+ * A startup: its hooks, whose state starts with `struct common`. A missing hook does nothing. The structure is constant and every use is
+ * inlined, so the program contains no function pointers.
  */
 struct startup {
 	u8 number;
 	/* The connection starts: `nxt` is the first sequence number of data. */
 	void (*start)(void *state, u64 now_us, u32 nxt);
-	/* Every valid RTT sample, whatever the phase. */
+	/* Called for every valid RTT sample in any phase. */
 	void (*on_rtt)(void *state, const struct ack *ack);
-	/* Below the threshold and outside recovery, before losses of this ACK are looked at. */
+	/* Below the threshold and outside recovery, before the losses of this ACK are processed. */
 	struct decision (*sample)(void *state, const struct ack *ack, const struct window *w);
-	/* Below the threshold and outside recovery: opens the window for `acked` packets. Missing: as the kernel does. */
+	/* Below the threshold and outside recovery: opens the window for `acked` packets. If missing, the kernel's growth applies. */
 	struct decision (*grow)(void *state, const struct ack *ack, u32 acked, struct window *w);
-	/* At or above the threshold: the window below which avoidance shall not leave us; 0 for none. */
+	/* At or above the threshold: the minimum window that avoidance must keep; 0 for none. */
 	u32 (*beside_avoidance)(void *state, const struct ack *ack, u32 acked, u32 cwnd);
-	/* The window met a threshold: the reason to report. */
+	/* The window reached a threshold; returns the reason to report. */
 	u8 (*reached)(void *state);
 	/* Loss or marks. */
 	void (*on_congestion)(void *state);
-	/* That was a false alarm. */
+	/* The congestion signal was a false alarm. */
 	void (*restore)(void *state);
 	void (*on_timeout)(void *state, u64 now_us, u32 nxt);
-	/* Sending goes on after a long silence. */
+	/* Sending resumes after a long pause. */
 	void (*on_idle)(void *state, u64 now_us, u32 nxt);
 };
 
-/* Told to whoever listens when startup ends. The layout is that of kernel/exits.rs. */
+/* Reported when startup ends. Layout of kernel/exits.rs. */
 struct exit_record {
 	u64 at_us;		/* boot time */
 	u64 since_first_send_us;
 	u64 estimate;
 	u64 bytes_acked;
-	u64 socket;		/* where it stands in the kernel's memory */
+	u64 socket;		/* its kernel address */
 	u32 daddr;
 	u32 detect_cwnd, cwnd, ssthresh, inflight, rounds, mss, srtt_us, min_rtt_us;
 	u16 dport, lport;
@@ -172,7 +173,7 @@ INLINE bool in_slow_start(const struct tcp_sock *tp)
 	return tp->snd_cwnd < tp->snd_ssthresh;
 }
 
-/* LINUX used-half: growth needs a window that was full in this round, in slow start one below twice the most outstanding. */
+/* LINUX used-half: growth needs a window that was full in this round; in slow start, less than twice the maximum outstanding suffices. */
 INLINE bool is_limited(const struct tcp_sock *tp)
 {
 	return CWND_LIMITED(tp) || (in_slow_start(tp) && tp->snd_cwnd < 2 * tp->max_packets_out);
@@ -185,7 +186,7 @@ INLINE void set_cwnd(struct tcp_sock *tp, u32 cwnd)
 	tp->snd_cwnd = max32(min32(cwnd, clamp), 1);
 }
 
-/* Opens the window up to the threshold; what was left over. */
+/* Opens the window up to the threshold; returns the unused packets. */
 INLINE u32 open_window(struct window *w, u32 packets)
 {
 	u32 room = w->ssthresh > w->cwnd ? w->ssthresh - w->cwnd : 0;
@@ -261,7 +262,7 @@ INLINE void fill_ack(struct ack *ack, const struct sock *sk, const struct common
 			name##_control((struct sock *)arguments[0], (struct rate_sample *)arguments[1]);      \
 	}                                                                                                     \
 	INLINE void name##_control(struct sock *sk, const struct rate_sample *rs)
-/* Freed with its socket. */
+/* Freed together with its socket. */
 #define STATE_OF_CONNECTIONS(arm, state)                                                                      \
 	struct {                                                                                              \
 		__uint(type, BPF_MAP_TYPE_SK_STORAGE);                                                        \
@@ -271,7 +272,7 @@ INLINE void fill_ack(struct ack *ack, const struct sock *sk, const struct common
 	} arm##_states SEC(".maps");
 #define state_of(arm, sk) ((void *)bpf_sk_storage_get(&arm##_states, sk, NULL, 0))
 #define new_state(arm, sk) ((void *)bpf_sk_storage_get(&arm##_states, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE))
-/* Registered under its name as long as whoever attached it lives. Flag 1: every user may choose it. */
+/* Registered under its name while the attaching process lives. Flag 1: every user may select it. */
 #define OPERATIONS(arm, kernel_name, ...)                                                                     \
 	SEC(".struct_ops.link")                                                                               \
 	struct tcp_congestion_ops arm = {                                                                     \
@@ -292,7 +293,7 @@ struct {
 } exits SEC(".maps");
 #endif
 
-/* Startup has ended, or did not after all. Only the first end counts. */
+/* Reports that startup has ended, or that an exit was undone. Only the first exit counts. */
 INLINE void report(struct sock *sk, struct common *c, u8 arm, u8 reason, u32 detect_cwnd, u32 inflight, u64 estimate)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
@@ -341,7 +342,7 @@ INLINE void common_init(struct sock *sk, struct common *c)
 	CUBIC_FOUND(sk) = 1;
 }
 
-/* Does what a hook of slow start concluded; whether startup left. */
+/* Carries out the decision of a slow-start hook; returns whether startup ended. */
 INLINE bool apply(struct sock *sk, struct common *c, u8 arm, const struct decision *d)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
@@ -384,14 +385,14 @@ INLINE void count_round(struct sock *sk, struct common *c)
 	}
 }
 
-/* The sample of the ACK in hand. While the kernel repairs, samples of repeats are not told apart and come in whole milliseconds. */
+/* The sample of the current ACK. During recovery the kernel does not mark samples of retransmissions, which are in whole milliseconds. */
 INLINE void take_sample(struct sock *sk, struct common *c, const struct ack_sample *sample)
 {
 	const struct tcp_sock *tp = (const struct tcp_sock *)sk;
 	u8 state = CA_STATE(sk);
 
 	c->rtt_us = sample->rtt_us < 0 || state >= CA_RECOVERY ? NO_RTT : (u32)sample->rtt_us;
-	/* The sample counts what una passed, also what was delivered before it. */
+	/* The sample counts everything that una passed, including packets delivered earlier. */
 	c->acked = tp->delivered - c->delivered;
 	c->delivered = tp->delivered;
 	count_round(sk, c);
@@ -411,7 +412,7 @@ INLINE bool reducing(struct sock *sk)
 	return state == CA_CWR || state == CA_RECOVERY;
 }
 
-/* Kernel CUBIC keeps its RTT minimum from every sample, but its HyStart shall not look. */
+/* Kernel CUBIC updates its RTT minimum from every sample, but its HyStart must not act. */
 INLINE void cubic_acked(struct sock *sk, const struct ack_sample *sample)
 {
 	CUBIC_FOUND(sk) = 1;
@@ -434,7 +435,7 @@ INLINE void cubic_tx_start(struct sock *sk)
 #endif
 }
 
-/* K2: avoidance grows by the rest of an ACK that slow start did not use. */
+/* K2: avoidance grows by the part of an ACK that slow start did not use. */
 INLINE void grow_by_leftover(struct sock *sk, u32 una, u32 leftover)
 {
 #ifdef FF_NATIVE
@@ -449,11 +450,11 @@ INLINE u8 reached(const struct startup *startup, void *state)
 	return startup->reached ? startup->reached(state) : EXIT_THRESHOLD;
 }
 
-/* The kernel enters CWR for a mark, and for a packet that a queue of its own host refused. */
+/* The kernel enters CWR for a mark, and for a packet rejected by a queue of the local host. */
 INLINE u8 signal_reason(u8 state)
 {
 	return state == CA_CWR ? EXIT_ECN : state == CA_RECOVERY ? EXIT_LOSS : EXIT_TIMEOUT;
 }
 
-/* Recovery and pacing are the kernel's: mode_a.h. They are ours: mode_b.h. */
+/* The kernel controls recovery and pacing in mode_a.h; our code does in mode_b.h. */
 #endif

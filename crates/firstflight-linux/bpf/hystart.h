@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * HyStart as Linux ships it: slow start ends when a train of ACKs becomes as long as the path, or when a round's smallest RTT has risen
- * by an eighth over that of the connection. The control arm: what kernel CUBIC does by itself, with reports.
+ * HyStart as in Linux: slow start ends when a train of ACKs becomes as long as the path, or when a round's smallest RTT exceeds that of the
+ * connection by an eighth. This is the control arm: the behaviour of kernel CUBIC alone, plus reports.
  *
- * Follows: the behaviour of Linux since January 2025, as the core's startup/hystart.rs in its Linux profile does. Departures: those of the
- * core, and
+ * Follows: the behaviour of Linux since January 2025, as in the core's startup/hystart.rs with its Linux profile. Departures: those of
+ * the core, and
  * K3 samples in the first second of a CUBIC epoch are used; in slow start before the first congestion there is no epoch.
  */
 #ifndef FF_HYSTART_H
@@ -16,7 +16,7 @@
 #define HYSTART_SAMPLES 8
 #define HYSTART_TRAIN_GAP_US 2000
 #define HYSTART_MAX_ACK_DELAY_US 1000
-/* One burst on the wire and one queued, twice, because pacing runs at about twice cwnd / srtt. */
+/* One burst on the wire and one queued, doubled because pacing runs at about twice cwnd / srtt. */
 #define HYSTART_BURSTS 4
 
 struct hystart {
@@ -24,7 +24,7 @@ struct hystart {
 	u64 round_start_us, last_ack_us;
 	u32 min_rtt_us;	      /* of the connection; NO_RTT: none */
 	u32 round_min_us;
-	u32 end;	      /* the round ends strictly beyond it */
+	u32 end;	      /* the round ends strictly after it */
 	u8 samples;
 	bool found, saved_found;
 };
@@ -53,8 +53,8 @@ INLINE void hystart_on_rtt(void *state, const struct ack *ack)
 	s->min_rtt_us = min32(s->min_rtt_us, max32(ack->rtt_us, 1));
 }
 
-/* What batching may add to the length of a train: four bursts at the rate that the kernel keeps with a pacer or without, at most 1 ms,
- * in ns; nothing without a rate. */
+/* Length that batching may add to a train, ns: four bursts at the rate that the kernel maintains with or without a pacer, at most 1 ms;
+ * 0 without a rate. */
 INLINE u64 hystart_ack_delay_ns(const struct ack *ack)
 {
 	u64 burst = (u64)ack->largest_burst * HYSTART_BURSTS * 1000000000ull;
@@ -62,7 +62,7 @@ INLINE u64 hystart_ack_delay_ns(const struct ack *ack)
 	return ack->kept_rate ? min64(burst / ack->kept_rate, HYSTART_MAX_ACK_DELAY_US * 1000) : 0;
 }
 
-/* The length of the train in us if it exceeds the limit. A gap that is too long ends the train for the rest of the round. */
+/* The length of the train in us, if it exceeds the limit. Too long a gap ends the train for the rest of the round. */
 INLINE u64 hystart_train(struct hystart *s, const struct ack *ack)
 {
 	u64 length, path_ns = (u64)s->min_rtt_us * 1000 + hystart_ack_delay_ns(ack);
@@ -71,11 +71,11 @@ INLINE u64 hystart_train(struct hystart *s, const struct ack *ack)
 		return 0;
 	s->last_ack_us = ack->now_us;
 	length = ack->now_us - s->round_start_us;
-	/* Pacing spreads the window over half an RTT by itself; unpaced, half an RTT of ACKs is full. */
+	/* Pacing alone spreads the window over half an RTT; without it, half an RTT of ACKs means a full path. */
 	return length * 1000 > (ack->paced ? path_ns : path_ns / 2) ? length : 0;
 }
 
-/* Whether the round's minimum has risen by more than an eighth of the connection's, 4 ms at least and 16 ms at most. */
+/* Whether the round's minimum exceeds the connection's by more than an eighth (at least 4 ms, at most 16 ms). */
 INLINE bool hystart_delay(struct hystart *s, u32 rtt_us)
 {
 	u64 rise_x8 = max64(min64(s->min_rtt_us, 8 * 16000), 8 * 4000);
@@ -126,7 +126,7 @@ INLINE void hystart_restore(void *state)
 	s->found = s->saved_found;
 }
 
-/* The path may have changed: everything is looked for again. */
+/* The path may have changed: detection restarts. */
 INLINE void hystart_on_timeout(void *state, u64 now_us, u32 nxt)
 {
 	struct hystart *s = state;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * HyStart++: slow start with an exit on delay that can be taken back. Each round's smallest RTT is compared with that of the round before;
- * a rise by an eighth leads into conservative slow start (RFC 9406), or, in the early draft, to limited slow start beside avoidance.
+ * HyStart++: slow start with a reversible exit on delay. Each round's smallest RTT is compared with that of the previous round; an increase
+ * by an eighth starts conservative slow start (RFC 9406) or, in the early draft, limited slow start combined with avoidance.
  *
- * Follows: RFC 9406 (May 2023) and draft-balasubramanian-tcpm-hystartplusplus-03 (April 2020), as the core's startup/hystart_plus_plus.rs
- * with its default options does. Departures: those of the core (D1 to D4).
+ * Follows: RFC 9406 (May 2023) and draft-balasubramanian-tcpm-hystartplusplus-03 (April 2020), as in the core's startup/hystart_plus_plus.rs
+ * with its default options. Departures: those of the core (D1 to D4).
  */
 #ifndef FF_HYSTART_PLUS_PLUS_H
 #define FF_HYSTART_PLUS_PLUS_H
@@ -15,33 +15,33 @@
 #define CSS_GROWTH_DIVISOR 4
 #define CSS_ROUNDS 5
 #define LSS_DIVISOR 4
-/* Draft-03 judges nothing below 16 packets. */
+/* Draft-03 does not act below 16 packets. */
 #define LOW_CWND 16
 
 enum hspp_stage { HSPP_SLOW_START, HSPP_CSS, HSPP_LSS, HSPP_OVER };
 
 struct hystart_plus_plus {
 	struct common c;
-	u64 lss_rest;		/* what the last division left, in packets times the threshold */
-	u32 lss_floor;		/* the window that the last ACK left at least: a larger one shows that avoidance has grown */
+	u64 lss_rest;		/* remainder of the last division, packets times the threshold */
+	u32 lss_floor;		/* minimum window after the last ACK: a larger one shows that avoidance has grown */
 	u32 window_end;		/* the round ends when everything below it is acknowledged */
 	u32 last_min_us;	/* lastRoundMinRTT; NO_RTT: none */
 	u32 cur_min_us;		/* currentRoundMinRTT */
 	u32 samples;
 	u32 css_base_us;	/* an RTT below this was a false alarm */
-	u32 css_rem;		/* acknowledged packets that the division left */
+	u32 css_rem;		/* remainder of the division, acknowledged packets */
 	u32 saved_base_us;
 	u8 css_rounds;
 	u8 stage, saved_stage, saved_rounds;
 	bool draft03;
-	bool lss_ahead;		/* avoidance has grown by the packet that limited slow start grows by next */
+	bool lss_ahead;		/* avoidance has already added the packet that limited slow start adds next */
 };
 
 INLINE void hspp_start(void *state, u64 now_us, u32 nxt)
 {
 	struct hystart_plus_plus *s = state;
 
-	/* RFC9406 4.2-5: windowEnd begins at SND.NXT. */
+	/* RFC9406 4.2-5: windowEnd starts at SND.NXT. */
 	s->window_end = nxt;
 	s->last_min_us = NO_RTT;
 	s->cur_min_us = NO_RTT;
@@ -49,7 +49,7 @@ INLINE void hspp_start(void *state, u64 now_us, u32 nxt)
 	s->stage = HSPP_SLOW_START;
 }
 
-/* RFC9406 4.2-13: has risen by an eighth, at least 4 ms and at most 16 ms. In eighths, so that nothing is rounded. */
+/* RFC9406 4.2-13: an increase by an eighth (at least 4 ms, at most 16 ms). In eighths, which avoids rounding. */
 INLINE bool hspp_risen(u32 base_us, u32 rtt_us)
 {
 	u64 rise_x8 = max64(min64(base_us, 8 * 16000), 8 * 4000);
@@ -57,14 +57,14 @@ INLINE bool hspp_risen(u32 base_us, u32 rtt_us)
 	return 8 * (u64)rtt_us >= 8 * (u64)base_us + rise_x8;
 }
 
-/* The round goes on and keeps its minimum; the next test waits for eight samples of its own. */
+/* The round continues and keeps its minimum; the next test needs eight new samples. */
 INLINE void hspp_change(struct hystart_plus_plus *s, u8 stage)
 {
 	s->stage = stage;
 	s->samples = 0;
 }
 
-/* Limited slow start begins, or goes on with a window that something else has set. */
+/* Starts limited slow start, or continues it after another cause has set the window. */
 INLINE void hspp_lss_anew(struct hystart_plus_plus *s)
 {
 	s->lss_floor = ~0u;
@@ -109,7 +109,7 @@ INLINE struct decision hspp_roll(struct hystart_plus_plus *s, const struct ack *
 	return leave(EXIT_CSS_DONE, w->cwnd, s->css_base_us);
 }
 
-/* RFC9406 4.2-1: an ACK counts at most L = 8 packets, all of them if a pacer spreads what follows. */
+/* RFC9406 4.2-1: an ACK counts at most L = 8 packets, or all of them if a pacer spreads the next packets. */
 INLINE u32 hspp_capped(const struct ack *ack, u32 acked)
 {
 	return ack->paced ? acked : min32(acked, 8);
@@ -129,7 +129,7 @@ INLINE u32 hspp_open(struct hystart_plus_plus *s, const struct ack *ack, u32 ack
 	return min32(open_window(w, sum / CSS_GROWTH_DIVISOR) * CSS_GROWTH_DIVISOR, n);
 }
 
-/* Below the threshold. The sample came with pkts_acked and is judged here, after growth, in the order of the text. */
+/* Below the threshold. The sample arrived with pkts_acked and is evaluated here, after growth, in the order of the RFC. */
 INLINE struct decision hspp_grow(void *state, const struct ack *ack, u32 acked, struct window *w)
 {
 	struct hystart_plus_plus *s = state;
@@ -151,9 +151,8 @@ INLINE struct decision hspp_grow(void *state, const struct ack *ack, u32 acked, 
 }
 
 /*
- * Draft-03: below which window avoidance shall not leave us; 0 for no opinion. Growth is the larger of the two, as in the core. Both grow by
- * whole packets, on different ACKs: a packet of avoidance therefore takes the place of the next one here, or the window would grow by the
- * sum.
+ * Draft-03: the minimum window that avoidance must keep; 0 for none. Growth is the larger of the two, as in the core. Both grow by whole
+ * packets on different ACKs, so a packet added by avoidance replaces the next one added here; otherwise the window would grow by the sum.
  */
 INLINE u32 hspp_beside_avoidance(void *state, const struct ack *ack, u32 acked, u32 cwnd)
 {
@@ -176,7 +175,7 @@ INLINE u32 hspp_beside_avoidance(void *state, const struct ack *ack, u32 acked, 
 	return s->lss_floor;
 }
 
-/* A threshold that somebody else set was met. */
+/* The window reached a threshold that others had set. */
 INLINE u8 hspp_reached(void *state)
 {
 	struct hystart_plus_plus *s = state;
@@ -186,7 +185,7 @@ INLINE u8 hspp_reached(void *state)
 	return EXIT_THRESHOLD;
 }
 
-/* RFC9406 4.2-24: loss or marks end it, at any time. */
+/* RFC9406 4.2-24: loss or marks end it at any time. */
 INLINE void hspp_on_congestion(void *state)
 {
 	struct hystart_plus_plus *s = state;
@@ -197,7 +196,7 @@ INLINE void hspp_on_congestion(void *state)
 	s->stage = HSPP_OVER;
 }
 
-/* RFC9406 4.3-11: only in the initial slow start, because later ones have a threshold to stop at. */
+/* RFC9406 4.3-11: only in the initial slow start, because later ones have a threshold. */
 INLINE void hspp_on_timeout(void *state, u64 now_us, u32 nxt)
 {
 	struct hystart_plus_plus *s = state;

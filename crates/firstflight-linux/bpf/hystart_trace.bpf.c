@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What the kernel's own CUBIC knows and decides on every ACK: a controller that does nothing but call CUBIC's functions, HyStart and all,
- * and note what they left. For comparing its HyStart with the core's ACK by ACK.
+ * Records the state and decisions of the kernel's own CUBIC on every ACK: a controller that only calls CUBIC's functions, including HyStart,
+ * and records their results. Used to compare its HyStart with the core's, ACK by ACK.
  *
- * After an idle period CUBIC's epoch is not shifted (its cwnd_event is not called): slow start has none.
+ * After an idle period CUBIC's epoch is not shifted (its cwnd_event is not called): slow start has no epoch.
  */
 #include "kernel.h"
 
@@ -25,7 +25,7 @@ struct {
 	__uint(max_entries, 1 << 23);
 } records SEC(".maps");
 
-/* Records that found no room. */
+/* Records dropped because the buffer was full. */
 u64 lost;
 
 static __always_inline void note(struct sock *sk, u8 kind, s32 rtt_us)
@@ -64,7 +64,7 @@ SEC("struct_ops") void BPF_PROG(begun, struct sock *sk)
 	note(sk, BEGUN, -1);
 }
 
-/* Where its HyStart lives. */
+/* HyStart runs in this callback. */
 SEC("struct_ops") void BPF_PROG(acked, struct sock *sk, const struct ack_sample *sample)
 {
 	cubictcp_acked(sk, sample);
@@ -81,7 +81,7 @@ SEC("struct_ops") u32 BPF_PROG(threshold, struct sock *sk)
 	return cubictcp_recalc_ssthresh(sk);
 }
 
-/* A timeout resets it. */
+/* A timeout resets HyStart. */
 SEC("struct_ops") void BPF_PROG(state_changed, struct sock *sk, u8 state)
 {
 	cubictcp_state(sk, state);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What of the kernel our controllers see: only the structures and members in use. For BPF, clang records the names of the members and
- * the loader puts in the offsets of the running kernel (CO-RE), so that one object serves all. For the tests the same controllers are
- * compiled natively (FF_NATIVE), these structures are all there is, and the kernel's functions are those of native.c.
+ * The parts of the kernel that our controllers use: only the structures and members needed. For BPF, clang records the member names and
+ * the loader inserts the offsets of the running kernel (CO-RE), so one object works on all kernels. For the tests, the same controllers
+ * are compiled natively (FF_NATIVE) with these structures as they are, and native.c provides the kernel's functions.
  */
 #ifndef FF_KERNEL_H
 #define FF_KERNEL_H
@@ -54,7 +54,7 @@ struct sock_common {
 	struct in6_addr skc_v6_daddr;
 	struct {
 		__s64 counter;
-	} skc_cookie; /* a number that no other socket has or will have */
+	} skc_cookie; /* unique among all sockets, for all time */
 };
 
 struct sock {
@@ -75,7 +75,7 @@ struct inet_connection_sock {
 	u64 icsk_ca_priv[13];
 };
 
-/* The timestamp is that of the segment in hand, in the peer's ticks. */
+/* The timestamp of the current segment, in the peer's ticks. */
 struct tcp_options_received {
 	u32 rcv_tsval;
 	u16 saw_tstamp : 1;
@@ -83,16 +83,16 @@ struct tcp_options_received {
 
 struct tcp_sock {
 	struct inet_connection_sock inet_conn;
-	u64 tcp_mstamp; /* us; when the segment in hand was taken up */
+	u64 tcp_mstamp; /* us; when processing of the current segment began */
 	u64 bytes_acked;
 	u32 snd_una, snd_nxt, write_seq, high_seq;
-	u32 app_limited; /* not 0: what is under way left while the application had nothing more to send */
+	u32 app_limited; /* not 0: the packets in flight were sent when the application had no more data */
 	u32 snd_cwnd, snd_ssthresh, snd_cwnd_clamp, prior_cwnd; /* packets */
 	u32 packets_out, sacked_out, lost_out, retrans_out, max_packets_out;
 	u32 delivered, lost, data_segs_out, prr_out; /* packets */
 	u32 srtt_us; /* eight times the smoothed RTT */
-	u32 rttvar_us; /* what the timeout adds to it */
-	u32 tlp_high_seq; /* not 0: a tail probe is under way */
+	u32 rttvar_us; /* added to it for the timeout */
+	u32 tlp_high_seq; /* not 0: a tail loss probe is in flight */
 	u32 mss_cache;
 	u8 is_cwnd_limited : 1;
 	struct tcp_options_received rx_opt;
@@ -106,7 +106,7 @@ struct ack_sample {
 
 struct rate_sample {
 	u64 prior_mstamp;
-	u32 prior_delivered; /* delivered when the latest of the packets just acknowledged was sent */
+	u32 prior_delivered; /* packets delivered when the most recently sent of the acknowledged packets was sent */
 	s32 delivered;
 	u32 prior_in_flight;
 	long interval_us;
@@ -116,11 +116,11 @@ struct rate_sample {
 	bool is_app_limited, is_retrans;
 };
 
-/* The head of kernel CUBIC's private state. */
+/* The start of kernel CUBIC's private state. */
 struct bictcp {
 	u32 last_max_cwnd; /* the plateau of the next curve */
-	u32 epoch_start;   /* 0: none runs */
-	u8 found; /* its own HyStart has found something, or shall not look */
+	u32 epoch_start;   /* 0: no epoch */
+	u8 found; /* its own HyStart has triggered, or is disabled */
 };
 
 #ifndef FF_NATIVE
@@ -128,7 +128,7 @@ struct bictcp {
 #endif
 
 enum ca_state { CA_OPEN, CA_DISORDER, CA_CWR, CA_RECOVERY, CA_LOSS };
-/* The type is compared with that of the kernel, an enumeration of this name. */
+/* The type is compared with the kernel's enumeration of this name. */
 enum tcp_ca_event { CA_EVENT_TX_START, CA_EVENT_CWND_RESTART };
 
 #ifndef FF_NATIVE
@@ -138,21 +138,21 @@ extern void cubictcp_cong_avoid(struct sock *sk, u32 ack, u32 acked) __ksym;
 extern void cubictcp_state(struct sock *sk, u8 state) __ksym;
 extern void cubictcp_acked(struct sock *sk, const struct ack_sample *sample) __ksym;
 extern u32 tcp_reno_undo_cwnd(struct sock *sk) __ksym;
-/* One of the two exists; the loader knows which. */
+/* Only one of the two exists; the loader knows which. */
 extern void cubictcp_cwnd_event(struct sock *sk, enum tcp_ca_event event) __ksym __weak;
 extern void cubictcp_cwnd_event_tx_start(struct sock *sk) __ksym __weak;
 struct features {
 	bool have_cwnd_event, have_tx_start;
-	char chosen[16]; /* the arm that the sockets of control groups are given */
+	char chosen[16]; /* the arm assigned to the sockets of control groups */
 };
-/* Frozen before the verifier sees it: calls of what does not exist are dead code. Layout of kernel/loader.rs. */
+/* Frozen before verification: calls of missing functions are dead code. Layout of kernel/loader.rs. */
 const volatile struct features features SEC(".rodata.features") = { .have_cwnd_event = true };
 #define have_cwnd_event features.have_cwnd_event
 #define have_tx_start features.have_tx_start
 extern int LINUX_KERNEL_VERSION __kconfig;
 #define has_four_arguments() (LINUX_KERNEL_VERSION >= (6 << 16 | 10 << 8))
 
-/* The operations we fill in; the kernel's structure has more, and the loader matches by name. */
+/* The operations that we define; the kernel's structure has more, and the loader matches them by name. */
 struct tcp_congestion_ops {
 	u32 flags;
 	char name[16];
@@ -173,7 +173,7 @@ _Static_assert(__builtin_offsetof(struct tcp_congestion_ops, cwnd_event_tx_start
 #define CA_STATE(sk) ((u8)BPF_CORE_READ_BITFIELD(&((struct tcp_sock *)(sk))->inet_conn, icsk_ca_state))
 #define SAW_TIME_STAMP(tp) (BPF_CORE_READ_BITFIELD(tp, rx_opt.saw_tstamp) != 0)
 #define CWND_LIMITED(tp) (BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited) != 0)
-/* Where kernel CUBIC keeps `found`, inside the private words of the socket. */
+/* Location of kernel CUBIC's `found` in the private words of the socket. */
 #define CUBIC_AT(sk, member) ((u8 *)((struct inet_connection_sock *)(sk))->icsk_ca_priv + bpf_core_field_offset(struct bictcp, member))
 #define CUBIC_FOUND(sk) (*CUBIC_AT(sk, found))
 #define CUBIC_LAST_MAX(sk) (*(u32 *)CUBIC_AT(sk, last_max_cwnd))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Mode A: the kernel keeps recovery (PRR), pacing and, through CUBIC's functions, congestion avoidance. A startup only moves window and
- * threshold in slow start.
+ * Mode A: the kernel controls recovery (PRR), pacing and, through CUBIC's functions, congestion avoidance. A startup only changes window
+ * and threshold in slow start.
  */
 #ifndef FF_MODE_A_H
 #define FF_MODE_A_H
@@ -15,14 +15,14 @@ INLINE void mode_a_init(const struct startup *startup, struct sock *sk, struct c
 	cubictcp_init(sk);
 	if (!c)
 		return;
-	/* A socket that comes back to this algorithm still has its old state. */
+	/* A socket that returns to this algorithm still has its old state. */
 	__builtin_memset(c, 0, size);
 	common_init(sk, c);
 	if (startup->start)
 		startup->start(c, tp->tcp_mstamp, tp->snd_nxt);
 }
 
-/* Every ACK, before the kernel looks for losses. */
+/* Runs on every ACK, before the kernel detects losses. */
 INLINE void mode_a_pkts_acked(const struct startup *startup, struct sock *sk, struct common *c, const struct ack_sample *sample)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
@@ -81,7 +81,7 @@ INLINE void mode_a_cong_avoid(const struct startup *startup, struct sock *sk, st
 		grow_by_leftover(sk, una, d.leftover);
 }
 
-/* A reduction begins; why is known when the state changes. */
+/* A reduction starts; its cause is known when the state changes. */
 INLINE u32 mode_a_ssthresh(const struct startup *startup, struct sock *sk, struct common *c)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;

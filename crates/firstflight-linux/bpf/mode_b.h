@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Mode B: recovery and pacing are ours, through cong_control; the kernel still says when an episode begins and ends. Congestion avoidance
- * is CUBIC's, through its functions.
+ * Mode B: our code controls recovery and pacing through cong_control; the kernel still determines when an episode starts and ends.
+ * Congestion avoidance is CUBIC's, through its functions.
  *
  * Departures:
  * K6 the kernel does not pace the first ten data packets of a connection.
- * K7 after an idle period the window is not lowered: the kernel leaves that to us and we leave it as it is.
+ * K7 after an idle period the window is not lowered: the kernel leaves that to us, and we keep the window.
  */
 #ifndef FF_MODE_B_H
 #define FF_MODE_B_H
@@ -18,48 +18,48 @@
 
 enum phase { NO_EPISODE, POLICY, OWN, REPAIR };
 
-/* Whether a startup brings a recovery of its own for an episode: Rapid Start's, or a window that stands until it ends. */
+/* Whether a startup has its own recovery for an episode: Rapid Start's, or a constant window until it ends. */
 enum own { OWN_NONE, OWN_RAPID, OWN_STANDING };
 
-/* What every arm of mode B keeps per connection, in front of its own; `c` first. */
+/* State of every arm of mode B per connection, placed before its own; `c` comes first. */
 struct sender {
 	struct common c;
 	struct episode e;
 	u64 last_ack_us;
 	u32 last_una;
-	u32 entry_delivered; /* when the episode began: what was sent later knows at least as much */
+	u32 entry_delivered; /* at the start of the episode: packets sent later carry at least this count */
 	u8 phase;
-	u8 own;		     /* which, in the phase OWN */
-	bool sampled;	     /* the startup has seen this ACK */
-	bool marks;	     /* the episode was opened by marks */
+	u8 own;		     /* kind of recovery, in the phase OWN */
+	bool sampled;	     /* the startup has processed this ACK */
+	bool marks;	     /* marks opened the episode */
 };
 
-/* What a startup of mode B has beside its hooks. */
+/* Additional hooks of a startup of mode B. */
 struct pacing_and_own {
 	const struct startup *startup;
 	const struct policy *policy;
-	/* The kernel has set up the connection: may enlarge the first window. */
+	/* After the kernel has set up the connection: may enlarge the first window. */
 	void (*first_window)(void *state, struct sock *sk);
-	/* About to send: may enlarge the window; how many packets shall leave back to back, if it matters. */
+	/* Before sending: may enlarge the window; returns how many packets should leave back to back, if that matters. */
 	u32 (*before_send)(void *state, struct sock *sk);
 	/* Pacing gain in slow start, in 64ths. */
 	u32 (*gain)(const void *state);
-	/* An episode opens with this ACK, which reveals `lost` packets; the window was `cwnd`. */
+	/* This ACK, which reveals `lost` packets, opens an episode; the window was `cwnd`. */
 	enum own (*own_enter)(void *state, const struct ack *ack, u32 cwnd, u32 lost);
-	/* Charges one ACK of it; the window. */
+	/* Accounts for an ACK of the episode; returns the window. */
 	u32 (*own_account)(void *state, const struct ack *ack, u32 lost, bool last);
-	/* The window in bytes, where it is not whole packets. */
+	/* The window in bytes, if it is not a whole number of packets. */
 	u64 (*window_bytes)(const void *state, u32 cwnd, u32 mss);
-	/* Whether it is over with this ACK. Missing: with the first packet sent after entry that arrives. */
+	/* Whether this ACK ends the episode. If missing, the first delivered packet sent after entry ends it. */
 	bool (*own_is_over)(const void *state, u32 una);
-	/* The threshold to leave with, up to which slow start goes on. Missing: the window, of a path that held it over beta. */
+	/* The threshold on exit, up to which slow start continues. If missing: the window, since the path held it divided by beta. */
 	u32 (*own_threshold)(const void *state);
-	/* Below the threshold and outside recovery, after growth: the window for what this ACK lets go; the application has `more` than
-	 * the window takes. */
+	/* Below the threshold and outside recovery, after growth: the window for the packets that this ACK releases; `more`: the
+	 * application has more data than the window allows. */
 	u32 (*jump)(void *state, const struct ack *ack, const struct window *w, bool more);
-	/* Outside recovery, with what the kernel has found lost, before that is answered. */
+	/* Outside recovery, after the kernel has detected losses and before the response to them. */
 	struct decision (*look)(void *state, const struct ack *ack, const struct window *w);
-	/* Every ACK, at its end. */
+	/* At the end of every ACK. */
 	void (*observe)(void *state, const struct ack *ack, bool in_recovery);
 	/* The connection is over. */
 	void (*release)(void *state, struct sock *sk);
@@ -76,14 +76,14 @@ INLINE void pace(const struct pacing_and_own *arm, struct sock *sk, struct sende
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	u64 amount = arm->window_bytes ? arm->window_bytes(s, tp->snd_cwnd, tp->mss_cache) : (u64)tp->snd_cwnd * tp->mss_cache, rate;
-	/* Before there is an RTT: 1 ms. */
+	/* Without an RTT sample: 1 ms. */
 	u32 gain = GAIN_AVOIDANCE, srtt_x8 = tp->srtt_us ? tp->srtt_us : 8000;
 
 	if (s->phase == OWN)
 		gain = GAIN_SLOW_START;
 	else if (s->phase == NO_EPISODE && in_slow_start(tp))
 		gain = arm->gain ? arm->gain(s) : GAIN_SLOW_START;
-	/* Times 8 000 000 us over 64 and over the RTT, by halves: a gain of 1000 does not fit otherwise. */
+	/* Multiplied by 8 000 000 us, divided by 64 and by the RTT, in two steps: a gain of 1000 would overflow otherwise. */
 	amount *= gain;
 	rate = amount / srtt_x8 * 125000 + amount % srtt_x8 * 125000 / srtt_x8;
 	sk->sk_pacing_rate = min64(max64(rate, 1), sk->sk_max_pacing_rate);
@@ -105,7 +105,7 @@ INLINE void mode_b_init(const struct pacing_and_own *arm, struct sock *sk, struc
 		sk->sk_pacing_status = 1;
 	if (arm->startup->start)
 		arm->startup->start(s, tp->tcp_mstamp, tp->snd_nxt);
-	/* What the handshake measured is a sample like any other. */
+	/* The handshake's measurement is an ordinary sample. */
 	fill_ack(&ack, sk, &s->c, 0);
 	ack.rtt_us = tp->srtt_us >> 3;
 	if (arm->startup->on_rtt && tp->srtt_us)
@@ -115,7 +115,7 @@ INLINE void mode_b_init(const struct pacing_and_own *arm, struct sock *sk, struc
 	pace(arm, sk, s);
 }
 
-/* An episode opens, with the ACK that reveals it. */
+/* Opens an episode on the ACK that reveals the loss. */
 INLINE void mode_b_open(const struct pacing_and_own *arm, struct sock *sk, struct sender *s, const struct rate_sample *rs,
 			const struct ack *ack)
 {
@@ -139,7 +139,7 @@ INLINE void mode_b_open(const struct pacing_and_own *arm, struct sock *sk, struc
 	arm->policy->enter(&s->e, &entry);
 }
 
-/* One ACK of an open episode. */
+/* Processes an ACK of an open episode. */
 INLINE void mode_b_progress(const struct pacing_and_own *arm, struct sock *sk, struct sender *s, const struct rate_sample *rs,
 			    const struct ack *ack, bool opening)
 {
@@ -163,7 +163,7 @@ INLINE void mode_b_progress(const struct pacing_and_own *arm, struct sock *sk, s
 	}
 	if (s->phase != OWN || !arm->own_account)
 		return;
-	/* RAPID 4.3-end: over when something sent after entry arrives; holes hold `una` back much longer. */
+	/* RAPID 4.3-end: ends when a packet sent after entry is delivered; holes hold `una` back much longer. */
 	over = !opening && (arm->own_is_over ? arm->own_is_over(s, tp->snd_una)
 					     : rs->acked_sacked && rs->prior_mstamp && !before(rs->prior_delivered, s->entry_delivered));
 	cwnd = arm->own_account(s, ack, rs->losses, over);
@@ -171,18 +171,18 @@ INLINE void mode_b_progress(const struct pacing_and_own *arm, struct sock *sk, s
 	tp->snd_ssthresh = tp->snd_cwnd;
 	if (over) {
 		if (arm->own_threshold) {
-			/* CR9959 curve-1: CUBIC's curve begins where slow start ends. */
+			/* CR9959 curve-1: CUBIC's curve starts where slow start ends. */
 			tp->snd_ssthresh = max32(arm->own_threshold(s), 2);
 			CUBIC_LAST_MAX(sk) = 0;
 		} else if (s->own == OWN_RAPID) {
-			/* RAPID 4.4: the path held cwnd / beta. After a window that stood CUBIC has what it knew at the loss. */
+			/* RAPID 4.4: the path held cwnd / beta. After a constant window, CUBIC keeps its state from the loss. */
 			CUBIC_LAST_MAX(sk) = (u32)((u64)tp->snd_cwnd * 2 * BETA_DEN / BETA_NUM);
 		}
 		s->phase = reducing(sk) ? REPAIR : NO_EPISODE;
 	}
 }
 
-/* Above or below the threshold, outside recovery. */
+/* Growth outside recovery, above or below the threshold. */
 INLINE void mode_b_grow(const struct pacing_and_own *arm, struct sock *sk, struct sender *s, const struct ack *ack)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
@@ -203,7 +203,7 @@ INLINE void mode_b_grow(const struct pacing_and_own *arm, struct sock *sk, struc
 		grow_by_leftover(sk, ack->una, d.leftover);
 }
 
-/* Outside recovery, before losses of this ACK are answered. */
+/* Outside recovery, before the response to the losses of this ACK. */
 INLINE void mode_b_look(const struct pacing_and_own *arm, struct sock *sk, struct sender *s, const struct ack *ack)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
@@ -215,7 +215,7 @@ INLINE void mode_b_look(const struct pacing_and_own *arm, struct sock *sk, struc
 	report(sk, &s->c, arm->startup->number, reached(arm->startup, s), w.cwnd, ack->inflight_before, tp->snd_ssthresh);
 }
 
-/* The application has written more than the window takes. */
+/* Whether the application has written more than the window allows. */
 INLINE bool has_more(const struct tcp_sock *tp)
 {
 	u32 used = pipe_of(tp), room = tp->snd_cwnd > used ? tp->snd_cwnd - used : 0;
@@ -223,7 +223,7 @@ INLINE bool has_more(const struct tcp_sock *tp)
 	return (u64)(u32)(tp->write_seq - tp->snd_nxt) > (u64)room * tp->mss_cache;
 }
 
-/* Every ACK, after the kernel has looked for losses. */
+/* Runs on every ACK, after the kernel has detected losses. */
 INLINE void mode_b_control(const struct pacing_and_own *arm, struct sock *sk, struct sender *s, const struct rate_sample *rs)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
@@ -232,7 +232,7 @@ INLINE void mode_b_control(const struct pacing_and_own *arm, struct sock *sk, st
 
 	if (!s)
 		return;
-	/* When the ACK covers a repeat the sample is of whole milliseconds. */
+	/* If the ACK covers a retransmission, the sample is in whole milliseconds. */
 	s->c.rtt_us = rs->is_retrans || rs->rtt_us < 0 ? NO_RTT : (u32)rs->rtt_us;
 	count_round(sk, &s->c);
 	fill_ack(&ack, sk, &s->c, rs->acked_sacked);
@@ -250,12 +250,12 @@ INLINE void mode_b_control(const struct pacing_and_own *arm, struct sock *sk, st
 	} else if (s->phase == OWN || (s->phase == POLICY && in_reduction)) {
 		mode_b_progress(arm, sk, s, rs, &ack, false);
 	} else if (!in_reduction) {
-		/* LINUX ack-completing: the ACK that ends an episode grows the window, too. After the startup's own recovery the window stands
-		 * still until the last hole is repaired. */
+		/* LINUX ack-completing: the ACK that ends an episode also grows the window. After the startup's own recovery, the window is
+		 * constant until the last hole is filled. */
 		if (s->phase == POLICY)
 			set_cwnd(tp, arm->policy->end(&s->e, pipe_of(tp)));
 		s->phase = NO_EPISODE;
-		/* RFC5681 3.1-cumulative: SACKs alone grow no window, as where the kernel itself asks for growth. */
+		/* RFC5681 3.1-cumulative: SACKs alone do not grow the window, as when the kernel itself requests growth. */
 		if (rs->acked_sacked && tp->snd_una != s->last_una)
 			mode_b_grow(arm, sk, s, &ack);
 	}
@@ -271,7 +271,7 @@ INLINE void mode_b_control(const struct pacing_and_own *arm, struct sock *sk, st
 	pace(arm, sk, s);
 }
 
-/* Every ACK, before the kernel looks for losses: the startup's sample. */
+/* Runs on every ACK, before the kernel detects losses: passes the sample to the startup. */
 INLINE void mode_b_pkts_acked(const struct pacing_and_own *arm, struct sock *sk, struct sender *s, const struct ack_sample *sample)
 {
 	const struct startup *startup = arm->startup;
@@ -286,7 +286,7 @@ INLINE void mode_b_pkts_acked(const struct pacing_and_own *arm, struct sock *sk,
 	take_sample(sk, &s->c, sample);
 	if (CA_STATE(sk) >= CA_CWR || s->phase != NO_EPISODE)
 		return;
-	/* A tail probe is a repeat, too. */
+	/* A tail loss probe is also a retransmission. */
 	if (tp->tlp_high_seq)
 		s->c.rtt_us = NO_RTT;
 	s->sampled = true;
@@ -336,7 +336,7 @@ INLINE u32 mode_b_undo_cwnd(const struct pacing_and_own *arm, struct sock *sk, s
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 
 	if (s) {
-		/* In an episode the window shows the pipe and what may be added to it, which at first is as much as the old window. */
+		/* In an episode the window is the pipe plus what may be sent, which initially equals the old window. */
 		bool smaller = s->phase != NO_EPISODE || tp->snd_cwnd < tp->prior_cwnd;
 
 		s->phase = NO_EPISODE;
@@ -351,22 +351,22 @@ INLINE u32 mode_b_undo_cwnd(const struct pacing_and_own *arm, struct sock *sk, s
 	return tcp_reno_undo_cwnd(sk);
 }
 
-/* Nothing was in flight, and sending goes on. */
+/* Sending resumes with nothing in flight. */
 INLINE void mode_b_tx_start(const struct pacing_and_own *arm, struct sock *sk, struct sender *s)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 
 	if (!s)
 		return;
-	/* As the kernel computes its timeout. */
+	/* The kernel's formula for its timeout. */
 	if (arm->startup->on_idle && s->c.sent && tp->tcp_mstamp - s->last_ack_us > max32(200000, (tp->srtt_us >> 3) + tp->rttvar_us))
 		arm->startup->on_idle(s, tp->tcp_mstamp, tp->snd_nxt);
 	note_sent(sk, &s->c);
 }
 
 /*
- * Called whenever the kernel is about to send, once for all that leaves then; the answer is the least number of packets that it hands on as
- * one, whatever the pacing rate. Two is the kernel's own.
+ * Called whenever the kernel is about to send, once for all packets of that occasion. Returns the minimum number of packets handed to the
+ * device as one, whatever the pacing rate. The kernel's default is two.
  */
 INLINE u32 mode_b_before_send(const struct pacing_and_own *arm, struct sock *sk, struct sender *s)
 {
@@ -390,7 +390,7 @@ INLINE u32 mode_b_before_send(const struct pacing_and_own *arm, struct sock *sk,
 	STATE_OF_CONNECTIONS(name, state)                                                                     \
 	MODE_B_CALLBACKS(name, state, hooks, kernel_name, )
 
-/* The same, of one that is asked before it sends. */
+/* Like MODE_B, for an arm with a hook before sending. */
 #define MODE_B_TRAINS(name, state, hooks, kernel_name)                                                        \
 	STATE_OF_CONNECTIONS(name, state)                                                                     \
 	OPERATION u32 BPF_PROG(name##_min_tso_segs, struct sock *sk)                                          \
@@ -399,7 +399,7 @@ INLINE u32 mode_b_before_send(const struct pacing_and_own *arm, struct sock *sk,
 	}                                                                                                     \
 	MODE_B_CALLBACKS(name, state, hooks, kernel_name, .min_tso_segs = (void *)name##_min_tso_segs)
 
-/* The same, of one that leaves something when its connection is over. */
+/* The same, for an arm that saves parameters when its connection ends. */
 #define MODE_B_SAVES(name, state, hooks, kernel_name)                                                         \
 	STATE_OF_CONNECTIONS(name, state)                                                                     \
 	OPERATION void BPF_PROG(name##_release, struct sock *sk)                                              \

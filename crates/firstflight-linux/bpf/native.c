@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The controllers as native code, and a kernel just large enough to call them: the tests drive it and the core crate with the same ACKs.
- * In place of CUBIC stands the simplest avoidance that has CUBIC's beta, one packet per window acknowledged; the test gives the core the
- * same.
+ * The controllers as native code, with the minimum of a kernel that can call them: the tests drive it and the core crate with the same ACKs.
+ * CUBIC is replaced by the simplest avoidance with CUBIC's beta, one packet per acknowledged window; the tests use the same in the core.
  */
 #include "mode_a.h"
 #include "arms.h"
@@ -54,7 +53,7 @@ u32 tcp_reno_undo_cwnd(struct sock *sk)
 	return max32(tcp(sk)->snd_cwnd, tcp(sk)->prior_cwnd);
 }
 
-/* What the next connection of this thread finds, and what the last one left. */
+/* Saved parameters for the next connection of this thread, and those of the last one. */
 static _Thread_local u32 saved_cwnd, saved_rtt_us, left_cwnd;
 
 bool take_saved(struct sock *sk, u32 *cwnd, u32 *rtt_us)
@@ -75,7 +74,7 @@ void ff_save(u32 cwnd, u32 rtt_us)
 	saved_rtt_us = rtt_us;
 }
 
-/* What the kernel knows at one moment; the layout is that of tests/native/mod.rs. */
+/* A snapshot of the kernel's state; layout of tests/native/mod.rs. */
 struct facts {
 	u64 now_us, bytes_acked, pacing_rate;
 	u32 una, nxt, packets_out, sacked_out, lost_out, retrans_out, max_packets_out, delivered, sent, prr_out, srtt_us, cwnd_limited, app_limited;
@@ -88,7 +87,7 @@ static const struct arm *const arms[] = {
 };
 #undef ARM
 
-/* The connection is over; what it leaves. */
+/* Ends the connection; returns its saved parameters. */
 u32 ff_release(struct connection *c, u32 arm)
 {
 	left_cwnd = 0;
@@ -112,7 +111,7 @@ const char *ff_name(u32 arm)
 	return arms[arm]->name;
 }
 
-/* `facts` hold the time, the first sequence number and what the handshake measured. */
+/* `facts` contain the time, the first sequence number and the RTT of the handshake. */
 void ff_init(struct connection *c, u32 arm, u32 cwnd, u32 mss, bool paced)
 {
 	c->tp.snd_cwnd = cwnd;
@@ -164,7 +163,7 @@ void ff_cong_avoid(struct connection *c, u32 arm, u32 acked)
 		arms[arm]->cong_avoid((struct sock *)c, c->tp.snd_una, acked);
 }
 
-/* One ACK as the rate sample of mode B tells it. */
+/* Passes an ACK as the rate sample of mode B. */
 struct sample {
 	u32 acked, losses, rtt_us, in_flight_before, delivered_when_sent, is_retrans;
 };
@@ -191,13 +190,13 @@ bool ff_is_asked_before_sending(u32 arm)
 	return arms[arm]->min_tso_segs != NULL;
 }
 
-/* The least number of packets that leave as one. */
+/* Minimum number of packets that leave as one. */
 u32 ff_before_send(struct connection *c, u32 arm)
 {
 	return arms[arm]->min_tso_segs((struct sock *)c);
 }
 
-/* A reduction begins (states 2 to 4): the threshold is asked for once, before the state changes. */
+/* Starts a reduction (states 2 to 4): the threshold is requested once, before the state changes. */
 void ff_reduce(struct connection *c, u32 arm, u8 state, bool ask)
 {
 	struct sock *sk = (struct sock *)c;
@@ -216,7 +215,7 @@ void ff_open(struct connection *c, u32 arm)
 	c->tp.inet_conn.icsk_ca_state = CA_OPEN;
 }
 
-/* The threshold is given back as it was, which the kernel does not quite do (K1). */
+/* Restores the old threshold, unlike the kernel (K1). */
 void ff_undo(struct connection *c, u32 arm, u32 ssthresh)
 {
 	c->tp.snd_cwnd = arms[arm]->undo_cwnd((struct sock *)c);
@@ -254,7 +253,7 @@ u32 ff_ssthresh(const struct connection *c)
 	return c->tp.snd_ssthresh;
 }
 
-/* Every state begins with `struct common`. */
+/* Every state starts with `struct common`. */
 const u8 *ff_outcomes(const struct connection *c)
 {
 	return ((const struct common *)c->state)->outcomes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The face that the kernel has when the controllers are compiled natively for the tests: a connection is one structure, its functions are
- * plain C, and native.c stands in for those of the kernel.
+ * The kernel's interface when the controllers are compiled natively for the tests: a connection is a single structure, its functions are
+ * plain C, and native.c replaces the kernel's.
  */
 #ifndef FF_NATIVE_H
 #define FF_NATIVE_H
@@ -58,7 +58,7 @@ struct arm {
 #define CUBIC_FOUND(sk) (((struct connection *)(sk))->found)
 #define CUBIC_LAST_MAX(sk) (((struct connection *)(sk))->last_max_cwnd)
 
-/* The last report, in place of the ring buffer. */
+/* The last report, instead of the ring buffer. */
 extern _Thread_local struct exit_record exits;
 #define bpf_ringbuf_reserve(ring, size, flags) (ring)
 #define bpf_ringbuf_submit(record, flags) ((void)(record))
@@ -66,13 +66,13 @@ extern _Thread_local struct exit_record exits;
 void cubictcp_init(struct sock *sk);
 u32 cubictcp_recalc_ssthresh(struct sock *sk);
 void cubictcp_cong_avoid(struct sock *sk, u32 ack, u32 acked);
-/* The same without its question whether the window was the limit. */
+/* The same, without checking whether the window was the limit. */
 void native_avoid(struct sock *sk, u32 acked);
 void cubictcp_state(struct sock *sk, u8 state);
 void cubictcp_acked(struct sock *sk, const struct ack_sample *sample);
 u32 tcp_reno_undo_cwnd(struct sock *sk);
 
-/* What is saved, in place of the map by destination. */
+/* The saved parameters, instead of the map by destination. */
 bool take_saved(struct sock *sk, u32 *cwnd, u32 *rtt_us);
 void give_back(struct sock *sk, bool used, bool refuted, u32 cwnd, u32 rtt_us, bool at_least);
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Plumb: the first flight leaves as short trains whose ACKs sound the path; growth is fast towards a depth that was sounded, threefold while
- * none is known, slow where it has been reached; a queue is drained and looked at before it ends anything.
+ * Plumb: the first flight leaves as short trains whose ACKs sound the path. Growth is fast towards a sounded depth, threefold while no depth
+ * is known, and slow once the depth is reached. A queue is drained and observed again before it ends startup.
  *
- * Follows: ours, as the core's startup/plumb.rs with its defaults (version 3). Departures: those of the core, K12 of sounding.h, and
- * K13 the first train is of ten packets, because the kernel does not pace the first ten of a connection (K6): at 0, 1/2 and 4/5 of the RTT
- * leave ten, six and four. A train is a segment that the device cuts, and the pacing rate is the mean one of the flight.
+ * Follows: our own design, as in the core's startup/plumb.rs with its defaults (version 3). Departures: those of the core, K12 of
+ * sounding.h, and
+ * K13 the first train has ten packets, because the kernel does not pace the first ten of a connection (K6): ten, six and four packets leave
+ * at 0, 1/2 and 4/5 of the RTT. A train is one segment that the device splits, and the pacing rate is the mean rate of the flight.
  * K14 no loss is excused: there is no `plumb-tolerant`.
  */
 #ifndef FF_PLUMB_H
@@ -19,7 +20,7 @@
 
 #define PLUMB_VOLUME 2 /* initial windows */
 #define PLUMB_TRAIN 6  /* packets */
-#define PLUMB_UNPACED 10 /* the kernel paces none of these */
+#define PLUMB_UNPACED 10 /* packets that the kernel does not pace */
 #define PLUMB_STRIKES 3
 #define PLUMB_LEAST_RISE_NS 500000
 #define PLUMB_POLICED 8 /* packets */
@@ -36,21 +37,21 @@ struct plumb {
 	struct growth growth;
 	struct drain_and_look landing;
 	struct rapid_recovery own;
-	u64 noise_ns;	    /* RTT above the smallest that is not the sender's doing */
+	u64 noise_ns;	    /* RTT above the smallest that the sender does not cause */
 	u64 flight_ns;	    /* when the first flight began */
-	u64 standing;	    /* the window of a recovery that stands, bytes */
-	u32 flight_mark;    /* where it began */
-	u32 whole, rest;    /* the window in packets as it was last set, and the bytes beyond them */
+	u64 standing;	    /* constant window of a recovery, bytes */
+	u32 flight_mark;    /* its first byte */
+	u32 whole, rest;    /* the window as last set: whole packets, and the bytes beyond them */
 	u32 undo_whole, undo_rest;
-	u32 bunched_in;	    /* the last round of bunches; 0: none was */
+	u32 bunched_in;	    /* the last round with bunches; 0: none */
 	u8 flight;
 	u8 strikes;
-	bool unpaced;	    /* what leaves now is the first train */
-	bool on;	    /* startup goes on */
-	bool was_on;	    /* before the last sign of congestion */
+	bool unpaced;	    /* the first train is leaving */
+	bool on;	    /* startup is running */
+	bool was_on;	    /* `on` before the last congestion signal */
 	bool data;	    /* data has been acknowledged */
-	bool bunched;	    /* ACKs come in bunches: nothing is read from them */
-	bool gentle;	    /* a queue showed where they do: twofold growth from here */
+	bool bunched;	    /* ACKs arrive in bunches and are not evaluated */
+	bool gentle;	    /* a queue appeared while they do: twofold growth from now on */
 	bool verify;	    /* the option */
 };
 
@@ -61,7 +62,7 @@ INLINE u64 plumb_window_bytes(const void *state, u32 cwnd, u32 mss)
 	return (u64)cwnd * mss + (cwnd == p->whole && p->rest < mss ? p->rest : 0);
 }
 
-/* Remembers the bytes that a window of whole packets leaves out; those packets. */
+/* Stores the bytes that a window of whole packets omits; returns the packets. */
 INLINE u32 plumb_whole(struct plumb *p, u64 bytes, u32 mss)
 {
 	mss = max32(mss, 1);
@@ -118,7 +119,7 @@ INLINE u64 plumb_threshold(u64 min)
 	return max64(rtt_floor_threshold(min), min + PLUMB_LEAST_RISE_NS);
 }
 
-/* PLUMB 4-sign: the whole last round trip was above the threshold, and above what was noise before. By how much; 0 if it was not. */
+/* PLUMB 4-sign: the RTT exceeded the threshold and the known noise during the whole last round trip. Returns the excess, or 0. */
 INLINE u64 plumb_queue(const struct plumb *p)
 {
 	u64 floor = rtt_floor_ns(&p->floor), min = p->floor.min_ns;
@@ -128,7 +129,7 @@ INLINE u64 plumb_queue(const struct plumb *p)
 	return floor - min;
 }
 
-/* Not even a quarter of what would be a sign of a queue. */
+/* Whether the RTT is below a quarter of what would indicate a queue. */
 INLINE bool plumb_calm(const struct plumb *p)
 {
 	u64 floor = rtt_floor_ns(&p->floor), min = p->floor.min_ns;
@@ -136,14 +137,14 @@ INLINE bool plumb_calm(const struct plumb *p)
 	return floor != NO_SAMPLE && floor <= min + max64((plumb_threshold(min) - min) / 4, p->noise_ns);
 }
 
-/* One ACK of startup: rounds, soundings, bunches. */
+/* Processes an ACK of startup: rounds, soundings, bunches. */
 INLINE void plumb_observe(struct plumb *p, const struct ack *ack, u64 min)
 {
 	struct arrival e = { .at = ack->now_us * 1000, .rtt = (u64)ack->rtt_us * 1000, .delivered = ack->delivered };
 
 	if (rounds_on_ack(&p->rounds, ack, min)) {
 		growth_next_round(&p->growth, plumb_calm(p));
-		/* PLUMB 5-anew: each round is judged anew. */
+		/* PLUMB 5-anew: each round is evaluated independently. */
 		if (bunches_enough(&p->bunches))
 			p->bunched = bunches_many(&p->bunches);
 		bunches_next_round(&p->bunches);
@@ -156,7 +157,7 @@ INLINE void plumb_observe(struct plumb *p, const struct ack *ack, u64 min)
 		p->bunched = true;
 }
 
-/* PLUMB 5-blind: nothing is known and nothing lands; a landing that bunches called for is taken back. */
+/* PLUMB 5-blind: soundings are discarded and there is no landing; a landing caused by bunches is undone. */
 INLINE struct decision plumb_on_bunches(struct plumb *p, u64 cwnd, u32 mss)
 {
 	u64 before;
@@ -175,11 +176,11 @@ INLINE struct decision plumb_on_finding(struct plumb *p, enum finding finding, c
 	u64 rise = p->landing.rise;
 
 	if (finding == FOUND_OTHERS) {
-		/* PLUMB 4-others: noise from here on; the window comes back. */
+		/* PLUMB 4-others: counts as noise from now on; the window is restored. */
 		p->noise_ns = max64(p->noise_ns, rise + rise / 4);
 		return p->landing.before > cwnd ? plumb_hold(p, p->landing.before, mss) : stay(0);
 	}
-	/* PLUMB 4-strike: what the path holds is found; grow slowly from here. */
+	/* PLUMB 4-strike: the path's capacity is found; growth is slow from now on. */
 	sounding_forget(&p->sounding);
 	p->growth.calm = 0;
 	if (++p->strikes < PLUMB_STRIKES)
@@ -189,12 +190,12 @@ INLINE struct decision plumb_on_finding(struct plumb *p, enum finding finding, c
 	return leave(EXIT_DELAY, w->cwnd, w->cwnd);
 }
 
-/* PLUMB 4-land: what the path delivers in its smallest RTT, and two packets; not below two initial windows, never above the window. */
+/* PLUMB 4-land: delivery rate times smallest RTT, plus two packets; at least two initial windows, at most the window. */
 INLINE u64 plumb_landing_window(const struct plumb *p, const struct ack *ack, const struct estimate *e, u64 min, u64 cwnd)
 {
 	u64 rate = rounds_best(&p->rounds, ack, min), held;
 
-	/* One sounding may be a false one: it counts up to twice what was delivered. */
+	/* A single sounding may be wrong: it is limited to twice the delivery rate. */
 	rate = max64(rate, e->sure ? e->rate : min64(e->rate, 2 * rate));
 	if (!rate)
 		return 0;
@@ -202,7 +203,7 @@ INLINE u64 plumb_landing_window(const struct plumb *p, const struct ack *ack, co
 	return min64(max64(held, 2 * (u64)p->s.c.initial_cwnd * ack->mss), cwnd);
 }
 
-/* Lands if a queue shows and a rate is known to land by. */
+/* Lands if a queue appears and a rate is known. */
 INLINE struct decision plumb_land(struct plumb *p, const struct ack *ack, const struct estimate *e, u64 min, u64 cwnd)
 {
 	bool sure = p->growth.depth && p->growth.sure;
@@ -210,7 +211,7 @@ INLINE struct decision plumb_land(struct plumb *p, const struct ack *ack, const 
 
 	if (p->landing.state != LANDING_NONE || p->rounds.number <= 1 || !(sure || rounds_half_over(&p->rounds, ack, min)))
 		return stay(0);
-	/* PLUMB 5-sticky: a floor that bunches have raised is no queue; nor is one under which delivery still grows. */
+	/* PLUMB 5-sticky: an RTT floor raised by bunches is not a queue, nor is one while delivery still grows. */
 	if ((p->bunched_in && p->bunched_in + PLUMB_MEMORY > p->rounds.number) || !rounds_flat(&p->rounds))
 		return stay(0);
 	rise = plumb_queue(p);
@@ -232,7 +233,7 @@ INLINE struct decision plumb_sample(void *state, const struct ack *ack, const st
 	if (!p->on)
 		return stay(0);
 	if (!p->data && ack->rtt_us != NO_RTT) {
-		/* Packets of the handshake are shorter than data: the smallest RTT of data starts here. */
+		/* Handshake packets are shorter than data packets: the smallest RTT of data starts here. */
 		p->data = true;
 		rtt_floor_start(&p->floor, ack->now_us * 1000);
 		rtt_floor_on_rtt(&p->floor, ack);
@@ -243,7 +244,7 @@ INLINE struct decision plumb_sample(void *state, const struct ack *ack, const st
 	plumb_observe(p, ack, min);
 	if (!ack->acked)
 		return stay(0);
-	/* The landing keeps two packets more than the path holds, and rounding. */
+	/* The landing keeps two packets above the path's capacity, plus rounding. */
 	slack = min64(3 * (u64)ack->mss * NS_PER_S / max64(p->rounds.last, 1), min / 2);
 	finding = landing_on_ack(&p->landing, ack, min, slack);
 	if (finding != FOUND_NOTHING) {
@@ -256,15 +257,15 @@ INLINE struct decision plumb_sample(void *state, const struct ack *ack, const st
 	e = sounding_estimate(&p->sounding, p->rounds.number);
 	growth_know(&p->growth, &e, rounds_whole(&p->rounds), min, p->rounds.number, ack);
 	p->growth.crowded = p->sounding.crowded;
-	/* PLUMB 3-verify: what the path carries is not what it has left. */
+	/* PLUMB 3-verify: the rate of the path is not its spare capacity. */
 	p->growth.unproven = p->verify && !p->sounding.drained;
-	/* PLUMB 4-noise: what trains meet before there can be a queue of ours is noise. */
+	/* PLUMB 4-noise: delay that trains see before they can have caused a queue is noise. */
 	if (p->rounds.number <= 1)
 		p->noise_ns = max64(p->noise_ns, p->sounding.high - p->sounding.low);
 	return plumb_land(p, ack, &e, min, cwnd);
 }
 
-/* The first ACK of the first flight keeps what was used of it. */
+/* The first ACK of the first flight reduces the window to the part that was used. */
 INLINE void plumb_end_flight(struct plumb *p, const struct ack *ack, struct amount *a)
 {
 	u64 iw = (u64)p->s.c.initial_cwnd * ack->mss, used = (u64)ack->inflight_before * ack->mss;
@@ -286,7 +287,7 @@ INLINE struct decision plumb_grow(void *state, const struct ack *ack, u32 acked,
 		return stay(double_window(ack, acked, w));
 	plumb_end_flight(p, ack, &a);
 	if (p->landing.state != LANDING_NONE)
-		/* PLUMB 4-still: no growth while it drains and looks. */
+		/* PLUMB 4-still: no growth during drain and look. */
 		p->growth.gain = GAIN_AVOIDANCE;
 	else if (limited && p->bunched)
 		growth_blind(&p->growth, ack, p->gentle, &a);
@@ -296,7 +297,7 @@ INLINE struct decision plumb_grow(void *state, const struct ack *ack, u32 acked,
 	return stay(0);
 }
 
-/* A connection that has been used has no first flight any more. */
+/* A connection that has sent data has no first flight. */
 INLINE void plumb_first_window(void *state, struct sock *sk)
 {
 	if (((struct tcp_sock *)sk)->bytes_acked > 1)
@@ -310,7 +311,7 @@ INLINE void plumb_forget(struct plumb *p)
 	growth_forget(&p->growth);
 }
 
-/* PLUMB 1-once: not for a window that has grown there by itself, and only with a pacer, an RTT to spread over and data to fill it with. */
+/* PLUMB 1-once: not if the window has already grown that far, and only with a pacer, an RTT sample and enough data to fill it. */
 INLINE void plumb_take_off(struct plumb *p, struct sock *sk)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
@@ -329,14 +330,14 @@ INLINE void plumb_take_off(struct plumb *p, struct sock *sk)
 	p->flight = FLIGHT_FLYING;
 }
 
-/* How many packets leave back to back now. */
+/* Number of packets that leave back to back now. */
 INLINE u32 plumb_before_send(void *state, struct sock *sk)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct plumb *p = state;
 	u32 sent = tp->data_segs_out, inflight = pipe_of(tp);
 
-	/* PLUMB 7-idle: what was sounded before a pause longer than the timeout no longer counts. */
+	/* PLUMB 7-idle: soundings from before a pause longer than the timeout are discarded. */
 	if (!tp->packets_out && tp->rttvar_us && p->s.last_ack_us &&
 	    tp->tcp_mstamp - p->s.last_ack_us > (tp->srtt_us >> 3) + tp->rttvar_us)
 		plumb_forget(p);
@@ -349,7 +350,7 @@ INLINE u32 plumb_before_send(void *state, struct sock *sk)
 	if (p->flight != FLIGHT_FLYING || !in_slow_start(tp))
 		return LEAST_BURST;
 	p->unpaced = sent < PLUMB_UNPACED;
-	/* PLUMB 1-trains. The kernel holds back a train that the window does not fill. */
+	/* PLUMB 1-trains. The kernel delays a train until the window can hold it. */
 	return min32(max32(PLUMB_TRAIN, sent < PLUMB_UNPACED ? PLUMB_UNPACED - sent : 0), tp->snd_cwnd - min32(inflight, tp->snd_cwnd));
 }
 
@@ -361,7 +362,7 @@ INLINE u32 plumb_gain(const void *state)
 		return GAIN_SLOW_START;
 	if (p->flight != FLIGHT_FLYING)
 		return p->growth.gain;
-	/* The mean pace of the flight. The kernel takes off half of the first pause: it makes up for lateness, and nothing left for long. */
+	/* The mean rate of the flight. The kernel shortens the first pause by half, to compensate for the time without transmissions. */
 	return p->unpaced ? GAIN_JUMP / 2 : GAIN_JUMP;
 }
 
@@ -377,7 +378,7 @@ INLINE void plumb_on_congestion(void *state)
 	p->undo_rest = p->rest;
 }
 
-/* PLUMB 7-undo: after a false alarm it goes on where it was; the round holds time of recovery. */
+/* PLUMB 7-undo: after a false alarm, startup continues where it was; the round contains recovery time. */
 INLINE void plumb_restore(void *state)
 {
 	struct plumb *p = state;
@@ -398,8 +399,8 @@ INLINE void plumb_on_timeout(void *state, u64 now_us, u32 nxt)
 }
 
 /*
- * PLUMB 6-policed: many packets are lost without a queue and far below the depth that trains have shown; what is delivered says more than the
- * window then. PLUMB 6-one-answer: what is lost while a landing drains was sent by the window before it.
+ * PLUMB 6-policed: many packets are lost without a queue and far below the depth that trains have shown; the delivery rate is then more
+ * reliable than the window. PLUMB 6-one-answer: packets lost while a landing drains were sent under the previous window.
  */
 INLINE enum own plumb_own_enter(void *state, const struct ack *ack, u32 cwnd, u32 lost)
 {
@@ -414,7 +415,7 @@ INLINE enum own plumb_own_enter(void *state, const struct ack *ack, u32 cwnd, u3
 		return OWN_RAPID;
 	}
 	if (landed <= window) {
-		/* The window is the policy's now. */
+		/* The recovery policy controls the window from now on. */
 		p->rest = 0;
 		return OWN_NONE;
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What rounds of Plumb deliver, and how it grows by that: fast towards a depth that was sounded, threefold while none is known, slowly where
- * it has been reached; as the core's startup/plumb/rounds.rs and growth.rs. Windows here are bytes: an eighth of what an ACK acknowledges is
- * less than a packet.
+ * Delivery rates of Plumb's rounds, and its growth: fast towards a sounded depth, threefold while no depth is known, slow once the depth is
+ * reached; as in the core's startup/plumb/rounds.rs and growth.rs. Windows here are in bytes, because an eighth of the data acknowledged by
+ * an ACK can be less than a packet.
  */
 #ifndef FF_PLUMB_GROWTH_H
 #define FF_PLUMB_GROWTH_H
@@ -30,10 +30,10 @@ INLINE void amount_open(struct amount *w, u64 bytes)
 /* Rates are in bytes per second, 0 while unknown. */
 struct rounds {
 	u64 began_ns, last, before_last;
-	u32 number; /* rounds completed; the first ACK completes the one before the first flight */
+	u32 number; /* completed rounds; the first ACK completes the round before the first flight */
 	u32 end, delivered;
-	bool anew;    /* one begins whatever `end` is */
-	bool spoilt;  /* this one holds time that is not startup's: its rate says nothing */
+	bool anew;    /* a round starts regardless of `end` */
+	bool spoilt;  /* this round contains time outside startup, so its rate is not used */
 };
 
 INLINE u64 rounds_rate(const struct rounds *r, const struct ack *ack, u64 least)
@@ -43,7 +43,7 @@ INLINE u64 rounds_rate(const struct rounds *r, const struct ack *ack, u64 least)
 	return bytes_per_second(bytes, max64(above(ack->now_us * 1000, r->began_ns), least));
 }
 
-/* One ACK of startup; whether a round has begun with it. */
+/* Processes an ACK of startup; returns whether it starts a round. */
 INLINE bool rounds_on_ack(struct rounds *r, const struct ack *ack, u64 min)
 {
 	if (!r->anew && !before(r->end, ack->una))
@@ -77,7 +77,7 @@ INLINE bool rounds_half_over(const struct rounds *r, const struct ack *ack, u64 
 	return above(ack->now_us * 1000, r->began_ns) >= min / 2;
 }
 
-/* The fastest of this round, if half of it is behind, and the last two. */
+/* The fastest of the last two rounds and, if half of it has passed, this one. */
 INLINE u64 rounds_best(const struct rounds *r, const struct ack *ack, u64 min)
 {
 	bool readable = r->number && !r->spoilt && rounds_half_over(r, ack, min);
@@ -86,16 +86,16 @@ INLINE u64 rounds_best(const struct rounds *r, const struct ack *ack, u64 min)
 }
 
 struct growth {
-	u64 depth; /* rate times smallest RTT and two packets, in bytes; 0 while unknown */
+	u64 depth; /* rate times smallest RTT, plus two packets, bytes; 0 while unknown */
 	u64 rate;
 	u64 base;  /* in flight in the round `sounded`, bytes */
-	u32 sounded; /* in which a depth was first known; 0: none was */
-	u32 gain;    /* of pacing, until the next growth */
-	u8 calm;     /* calm rounds of slow growth in a row */
+	u32 sounded; /* round in which a depth was first known; 0: none */
+	u32 gain;    /* pacing gain until the next growth */
+	u8 calm;     /* consecutive calm rounds of slow growth */
 	bool sure;     /* two soundings agree */
 	bool cruised;  /* this round grew slowly */
-	bool unproven; /* no growth above two towards a depth yet */
-	bool crowded;  /* others fill the path: as slow start while nothing is known */
+	bool unproven; /* no growth above twofold towards a depth yet */
+	bool crowded;  /* other flows fill the path: grows like slow start while no depth is known */
 };
 
 INLINE void growth_forget(struct growth *g)
@@ -104,15 +104,15 @@ INLINE void growth_forget(struct growth *g)
 	g->sure = false;
 }
 
-/* Takes what the soundings say; `fastest` is what whole rounds delivered. */
+/* Takes the result of the soundings; `fastest` is the delivery rate of whole rounds. */
 INLINE void growth_know(struct growth *g, const struct estimate *e, u64 fastest, u64 min, u32 round, const struct ack *ack)
 {
-	/* PLUMB 3-refuted: a rate that a whole round has exceeded by a twentieth is none. */
+	/* PLUMB 3-refuted: a rate that a whole round has exceeded by a twentieth is discarded. */
 	if (!e->rate || e->rate * 20 < fastest * 19) {
 		growth_forget(g);
 		return;
 	}
-	/* PLUMB 3-depth: what the path holds without a queue, and two packets. */
+	/* PLUMB 3-depth: the path's capacity without a queue, plus two packets. */
 	g->depth = bytes_within(e->rate, min) + 2 * (u64)ack->mss;
 	g->rate = e->rate;
 	g->sure = e->sure;
@@ -122,7 +122,7 @@ INLINE void growth_know(struct growth *g, const struct estimate *e, u64 fastest,
 	}
 }
 
-/* A round begins; `calm` if nothing of a queue was seen in the one that ended. */
+/* Starts a round; `calm` if the previous one showed no sign of a queue. */
 INLINE void growth_next_round(struct growth *g, bool calm)
 {
 	if (g->cruised && calm)
@@ -130,7 +130,7 @@ INLINE void growth_next_round(struct growth *g, bool calm)
 	g->cruised = false;
 }
 
-/* The gain that makes `rate` of the window per smoothed RTT; between 1 and 1023. */
+/* The pacing gain that turns the window per smoothed RTT into `rate`; 1 to 1023. */
 INLINE void growth_pace(struct growth *g, u64 rate, const struct ack *ack, const struct amount *w)
 {
 	u64 gain = bytes_within(rate, (u64)ack->srtt_x8_us * 125) * GAIN_UNIT / max64(w->cwnd, 1);
@@ -138,7 +138,7 @@ INLINE void growth_pace(struct growth *g, u64 rate, const struct ack *ack, const
 	g->gain = (u32)min64(max64(gain, GAIN_UNIT), 0xffff);
 }
 
-/* Rapid Start's growth, or slow start's: without a pacer and where it must be `gentle`. */
+/* Grows like Rapid Start, or like slow start without a pacer or if `gentle`. */
 INLINE void growth_blind(struct growth *g, const struct ack *ack, bool gentle, struct amount *w)
 {
 	u32 more = !ack->paced || gentle ? 1 : PLUMB_BLIND - 1;
@@ -151,18 +151,18 @@ INLINE void growth_cruise(struct growth *g, const struct ack *ack, struct amount
 {
 	u32 doublings = g->calm > PLUMB_CALM ? g->calm - PLUMB_CALM : 0;
 	u64 acked = (u64)ack->acked * ack->mss, step = (acked / PLUMB_CRUISE) << (doublings & 15);
-	/* PLUMB 3-bound: a depth that two soundings agree on is passed by a quarter at most, until calm rounds have refuted it. */
+	/* PLUMB 3-bound: a depth confirmed by two soundings is exceeded by at most a quarter until calm rounds refute it. */
 	u64 bound = g->sure && !doublings ? g->depth + g->depth / 4 : PLUMB_NO_BOUND;
 
 	g->cruised = true;
 	amount_open(w, min64(min64(step, acked * (PLUMB_BLIND - 1)), above(bound, w->cwnd)));
 	g->gain = doublings < 2 ? GAIN_AVOIDANCE : doublings < 4 ? GAIN_SLOW_START : GAIN_RAPID;
-	/* A shallow buffer holds no burst above the pace of the path; a sixteenth more finds what the sounding missed. */
+	/* A shallow buffer cannot hold a burst faster than the path; one sixteenth more finds capacity that the sounding missed. */
 	if (g->depth && !doublings)
 		growth_pace(g, g->rate + g->rate / 16, ack, w);
 }
 
-/* Grows by one ACK of round `round` and sets the pace. After a strike (`careful`) always slowly. */
+/* Grows on an ACK of round `round` and sets the pacing gain. After a strike (`careful`), growth is always slow. */
 INLINE void growth_grow(struct growth *g, const struct ack *ack, bool careful, u32 round, struct amount *w)
 {
 	bool fast = ack->paced && !g->unproven;
@@ -171,10 +171,10 @@ INLINE void growth_grow(struct growth *g, const struct ack *ack, bool careful, u
 	if (careful || (g->depth && w->cwnd >= g->depth)) {
 		growth_cruise(g, ack, w);
 	} else if (g->depth) {
-		/* PLUMB 3-known: by the factor, not beyond the depth. */
+		/* PLUMB 3-known: by the factor, up to the depth. */
 		more = (u64)ack->acked * ack->mss * (fast ? PLUMB_GROWTH - 1 : 1);
 		amount_open(w, min64(more, above(g->depth, w->cwnd)));
-		/* PLUMB 3-once: what blind growth would allow within this round trip may leave at once. */
+		/* PLUMB 3-once: the amount that blind growth would allow in this round trip may leave at once. */
 		if (fast && g->sounded == round)
 			amount_open(w, above(min64(g->base * PLUMB_BLIND, g->depth), w->cwnd));
 		growth_pace(g, g->rate, ack, w);

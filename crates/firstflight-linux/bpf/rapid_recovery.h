@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Rapid Start's own recovery: shrinks with every packet acknowledged or lost, lands on beta times what the path delivered, as the core's
- * recovery/rapid_recovery.rs with K = 2/3 and CUBIC's beta. In packets, or in bytes of which `packet` make one.
+ * Rapid Start's own recovery: the window shrinks with every packet acknowledged or lost and lands at beta times the data that the path
+ * delivered, as in the core's recovery/rapid_recovery.rs with K = 2/3 and CUBIC's beta. In packets, or in bytes (`packet` per packet).
  */
 #ifndef FF_RAPID_RECOVERY_H
 #define FF_RAPID_RECOVERY_H
 
 #include "mode_b.h"
 
-/* K = 2/3 of the reduction is paid by acknowledged packets. Over the denominator 3 * BETA_DEN: a = K(1-beta), s = l = beta + a. */
+/* Acknowledged packets contribute K = 2/3 of the reduction. With the denominator 3 * BETA_DEN: a = K(1-beta), s = l = beta + a. */
 #define RAPID_A (2 * (BETA_DEN - BETA_NUM))
 #define RAPID_S (3 * BETA_NUM + RAPID_A)
 #define RAPID_UNIT (3 * BETA_DEN)
@@ -32,12 +32,12 @@ INLINE void rapid_recovery_enter(struct rapid_recovery *r, u64 pre, u64 initial,
 	r->floor = max64(max64(beta_of(min64(initial, r->pre)), beta_of(r->pre) / 3), least);
 }
 
-/* RAPID 3.3.1-1: s * pre - a * acked - l * lost, from totals, never up and never below the floor. */
+/* RAPID 3.3.1-1: s * pre - a * acked - l * lost, from totals; never increases and never falls below the floor. */
 INLINE u64 rapid_recovery_account(struct rapid_recovery *r, u64 acked, u64 lost, bool last)
 {
 	u64 all = RAPID_S * r->pre, gone = r->acked + r->lost + lost;
 
-	/* RAPID 3.3.1-flight: the ACK that ends it pays for what is open of the flight at entry, not for what was sent since. */
+	/* RAPID 3.3.1-flight: the ACK that ends it accounts for the rest of the flight at entry, not for packets sent since. */
 	if (last)
 		acked = min64(acked, r->pre > gone ? r->pre - gone : 0);
 	r->acked += acked;

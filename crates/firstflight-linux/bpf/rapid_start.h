@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Rapid Start: a first window of twice the initial one spread over a whole round trip, growth by three until a queue shows, then by two,
- * and a recovery of its own that lands on beta times what the path delivered.
+ * Rapid Start: a first window of twice the initial window, spread over a whole round trip; threefold growth until a queue appears, then
+ * twofold; and its own recovery, which lands at beta times the data that the path delivered.
  *
  * Follows: draft-kazuho-ccwg-rapid-start-02 (2026-03-16), as the core's startup/rapid_start.rs, jump.rs, signal/rtt_floor.rs and
  * recovery/rapid_recovery.rs do. Departures: those of the core, K6 of mode_b.h, and
- * K8 the jump is taken when the connection is established and its handshake gave an RTT, or never.
+ * K8 the jump happens when the connection is established, if the handshake yielded an RTT sample; otherwise there is none.
  */
 #ifndef FF_RAPID_START_H
 #define FF_RAPID_START_H
@@ -21,7 +21,7 @@ struct rapid {
 	struct sender s;
 	struct rtt_floor floor;
 	struct rapid_recovery own;
-	u32 jump_mark;	 /* where the jump began, then where it ends */
+	u32 jump_mark;	 /* the jump's start, later its end */
 	u8 jump;
 	bool probing;
 	bool jumps;
@@ -40,7 +40,7 @@ INLINE void rapid_on_rtt(void *state, const struct ack *ack)
 	rtt_floor_on_rtt(&((struct rapid *)state)->floor, ack);
 }
 
-/* RAPID 4.2-2: no queue shows. Unknown counts as a queue. */
+/* RAPID 4.2-2: no queue is visible. Unknown counts as a queue. */
 INLINE bool rapid_no_queue(const struct rapid *r)
 {
 	u64 floor = rtt_floor_ns(&r->floor);
@@ -53,7 +53,7 @@ INLINE void rapid_first_window(void *state, struct sock *sk)
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct rapid *r = state;
 
-	/* RAPID 4.1-1: only with an RTT to spread over, and before anything was sent. */
+	/* RAPID 4.1-1: only with an RTT sample, and before any data was sent. */
 	if (!r->jumps || !tp->srtt_us || tp->bytes_acked > 1)
 		return;
 	set_cwnd(tp, RAPID_JUMP * r->s.c.initial_cwnd);
@@ -61,7 +61,7 @@ INLINE void rapid_first_window(void *state, struct sock *sk)
 	r->jump_mark = tp->snd_nxt;
 }
 
-/* RAPID 4.1-3: the first ACK of the jump keeps what was used of it. */
+/* RAPID 4.1-3: the first ACK of the jump reduces the window to the part that was used. */
 INLINE void rapid_land(struct rapid *r, const struct ack *ack, struct window *w)
 {
 	u32 iw = r->s.c.initial_cwnd, target = RAPID_JUMP * iw;
@@ -86,7 +86,7 @@ INLINE struct decision rapid_grow(void *state, const struct ack *ack, u32 acked,
 	rapid_land(r, ack, w);
 	if (!ack->limited)
 		return stay(0);
-	/* RAPID 4.2-1: two packets per packet acknowledged while no queue shows, one afterwards. */
+	/* RAPID 4.2-1: two packets per acknowledged packet while no queue is visible, one afterwards. */
 	twice = rapid_no_queue(r);
 	return stay(min32(open_window(w, twice ? 2 * acked : acked), acked));
 }
@@ -108,7 +108,7 @@ INLINE u32 rapid_gain(const void *state)
 	return r->probing && rapid_no_queue(r) ? GAIN_RAPID : GAIN_SLOW_START;
 }
 
-/* RAPID 4.3-1: the first congestion signal while probing, and never again. */
+/* RAPID 4.3-1: only for the first congestion signal while probing. */
 INLINE enum own rapid_own_enter(void *state, const struct ack *ack, u32 cwnd, u32 lost)
 {
 	struct rapid *r = state;

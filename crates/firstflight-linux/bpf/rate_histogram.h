@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Quantiles of a stream of rates in 80 counters, as the core's signal/rate_histogram.rs: four bins per octave, 1/16 Mbit/s to 65 Gbit/s,
- * interpolated inside a bin whose edges are clipped to the extremes seen. A rate is in units of 2^-20 Mbit/s.
+ * Quantiles of a stream of rates in 80 counters, as in the core's signal/rate_histogram.rs: four bins per octave, 1/16 Mbit/s to
+ * 65 Gbit/s, interpolated within a bin whose edges are clipped to the observed extremes. Rates are in units of 2^-20 Mbit/s.
  *
  * Departures:
- * K9 there is no 128-bit arithmetic: an interval counts at most 2 GiB and a rate is at most 2 Tbit/s, so that every product fits 64 bits.
+ * K9 without 128-bit arithmetic, an interval counts at most 2 GiB and a rate is at most 2 Tbit/s, so every product fits 64 bits.
  */
 #ifndef FF_RATE_HISTOGRAM_H
 #define FF_RATE_HISTOGRAM_H
@@ -32,13 +32,13 @@ INLINE u64 rate_of(u64 bytes, u64 ns)
 	return min64(min64(bytes, RATE_BYTES_MOST) * RATE_PER_BYTE_PER_NS / max64(ns, 1), RATE_MOST);
 }
 
-/* Bytes that pass within `ns`, at most 4.3 s, rounded down: the microseconds and what is left of one. */
+/* Bytes transferred within `ns` (at most 4.3 s), rounded down: for whole microseconds and the remainder. */
 INLINE u64 rate_bytes_in(u64 rate, u32 ns)
 {
 	return (rate * (ns / 1000) + rate * (ns % 1000) / 1000) >> RATE_SHIFT_PER_US;
 }
 
-/* The larger exceeds the smaller by a quarter at most. */
+/* Whether the larger exceeds the smaller by at most a quarter. */
 INLINE bool rate_within_quarter(u64 a, u64 b)
 {
 	return max64(a, b) * 4 <= min64(a, b) * 5;
@@ -80,8 +80,8 @@ INLINE void histogram_empty(struct rate_histogram *h)
 }
 
 /*
- * Once a counter is full, all are halved and only every second, fourth, ... sample counts, so that old and new ones keep their weight.
- * This and the next are functions of their own for the verifier, which then goes through their loops once.
+ * When a counter is full, all are halved and only every second, fourth, ... sample counts, so that old and new samples keep their weight.
+ * This and the next function are not inlined, so that the verifier checks their loops only once.
  */
 SUBPROGRAM int histogram_add(struct rate_histogram *h, u64 rate)
 {

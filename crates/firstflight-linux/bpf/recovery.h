@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * How much may be sent between the first sign of loss and its repair: PRR of RFC 9937 and of RFC 6937 with its three bounds, RFC 6675 and rate halving, as the core's recovery/prr.rs,
- * sack.rs and rate_halving.rs. The kernel sends while packets in flight are fewer than the window, so each answers with a window.
+ * Transmission between the first sign of loss and its repair: PRR of RFC 9937, PRR of RFC 6937 with its three bounds, RFC 6675 and rate
+ * halving, as in the core's recovery/prr.rs, sack.rs and rate_halving.rs. The kernel sends while fewer packets than the window are in
+ * flight, so each policy returns a window.
  *
  * Departures: those of the core, and
- * K5 the kernel tells neither which repeat was lost again nor of the rescue retransmission: a lost repeat is no second cut (the core's
- * option `lost=ignore`, and what Linux does), and an ACK before a rescue counts as progress.
- * K11 the window is never below one packet: with an empty pipe one may go where the conservation of RFC 6937 grants none.
+ * K5 the kernel reports neither lost retransmissions nor the rescue retransmission: a lost retransmission causes no second reduction (the
+ * core's option `lost=ignore`, and the behaviour of Linux), and an ACK before a rescue counts as progress.
+ * K11 the window is at least one packet: with an empty pipe, one packet may leave where RFC 6937's conservation grants none.
  */
 #ifndef FF_RECOVERY_H
 #define FF_RECOVERY_H
 
 #include "firstflight.h"
 
-/* One ACK of an episode, the one that opens it included. */
+/* An ACK of an episode, including the one that opens it. */
 struct progress {
 	u32 delivered, newly_lost;
-	u32 pipe; /* after this ACK, before anything is sent on it */
-	u32 out;  /* sent since the episode began */
+	u32 pipe; /* after this ACK, before it triggers transmissions */
+	u32 out;  /* sent since the start of the episode */
 	bool advanced; /* una moved */
-	bool opening, marks; /* the ACK that opens the episode; it was opened by marks */
+	bool opening, marks; /* this ACK opens the episode; marks opened it */
 };
 
-/* An episode, whatever the policy. */
+/* State of an episode, for all policies. */
 struct episode {
 	u32 target;	/* T: the threshold at entry */
 	u32 recover_fs; /* F: the flight at entry */
@@ -31,10 +32,10 @@ struct episode {
 	bool odd;	/* rate halving: one ACK of the pair has been seen */
 };
 
-/* How an episode opens; packets, after the ACK that opens it. */
+/* State at the start of an episode: packets, after the ACK that opens it. */
 struct entry {
 	u32 target;
-	u32 flight;    /* outstanding, SACKed included */
+	u32 flight;    /* outstanding, including SACKed packets */
 	u32 sacked;
 	u32 delivered; /* by this ACK */
 	u32 cwnd;      /* before the reduction */
@@ -58,13 +59,13 @@ INLINE void prr_open(struct episode *e, const struct entry *entry, u32 recover_f
 	e->cwnd = entry->target;
 }
 
-/* RFC9937 6.1-1: outstanding before the ACK that opens it, less what was SACKed before it. */
+/* RFC9937 6.1-1: outstanding before the ACK that opens it, minus the packets SACKed before. */
 INLINE void prr_enter(struct episode *e, const struct entry *entry)
 {
 	prr_open(e, entry, entry->flight - entry->sacked + entry->delivered);
 }
 
-/* The straight line from F to T, rounded up, less what has gone. */
+/* The line from F to T, rounded up, minus the packets sent. */
 INLINE s64 prr_line(const struct episode *e, u32 out)
 {
 	return (s64)(((u64)e->delivered * e->target + e->recover_fs - 1) / e->recover_fs) - out;
@@ -72,7 +73,7 @@ INLINE s64 prr_line(const struct episode *e, u32 out)
 
 INLINE void prr_grant(struct episode *e, const struct progress *p, s64 quota)
 {
-	/* The first repeat goes at once. */
+	/* The first retransmission leaves at once. */
 	if (!p->out && quota <= 0)
 		quota = 1;
 	e->cwnd = p->pipe + (quota > 0 ? (u32)quota : 0);
@@ -84,8 +85,8 @@ INLINE void prr_on_ack(struct episode *e, const struct progress *p)
 	s64 bank, quota;
 
 	if (!p->delivered) {
-		/* The window stands: what was granted stays usable, and what was found lost meanwhile leaves room below it. An episode that
-		 * opens so is given its first repeat. */
+		/* The window is constant: granted packets remain usable, and packets marked lost meanwhile leave room below it. An episode that
+		 * opens this way is granted its first retransmission. */
 		if (p->opening)
 			e->cwnd = p->pipe + (p->marks ? 0 : 1);
 		return;
@@ -95,7 +96,7 @@ INLINE void prr_on_ack(struct episode *e, const struct progress *p)
 	if (p->pipe > e->target) {
 		quota = prr_line(e, p->out);
 	} else {
-		/* Conservation, and one packet more on an ACK that shows progress and no further loss. */
+		/* Conservation, plus one packet on an ACK that shows progress and no further loss. */
 		quota = bank > (s64)p->delivered ? bank : p->delivered;
 		if (p->advanced && !p->newly_lost)
 			quota++;
@@ -105,13 +106,13 @@ INLINE void prr_on_ack(struct episode *e, const struct progress *p)
 	prr_grant(e, p, quota);
 }
 
-/* RFC6937 3-1: all that is outstanding, SACKed packets and limited transmit included. */
+/* RFC6937 3-1: everything outstanding, including SACKed packets and limited transmit. */
 INLINE void prr6937_enter(struct episode *e, const struct entry *entry)
 {
 	prr_open(e, entry, entry->flight);
 }
 
-/* RFC6937 3-2 to 3-4. An ACK that delivers nothing is computed with like any other. */
+/* RFC6937 3-2 to 3-4. An ACK that delivers nothing is not treated specially. */
 INLINE void prr6937_on_ack(struct episode *e, const struct progress *p, enum bound bound)
 {
 	s64 bank, quota, room = (s64)e->target - p->pipe;
@@ -140,7 +141,7 @@ INLINE u32 target_end(const struct episode *e, u32 pipe)
 	return e->target;
 }
 
-/* RFC6675 5-C: the window is the target at once. The first repeat is sent whatever the pipe. */
+/* RFC6675 5-C: the window equals the target at once. The first retransmission is sent regardless of the pipe. */
 INLINE void sack_on_ack(struct episode *e, const struct progress *p)
 {
 	e->cwnd = p->out || p->marks ? e->target : max32(e->target, p->pipe + 1);
@@ -153,7 +154,7 @@ INLINE void rate_halving_enter(struct episode *e, const struct entry *entry)
 	e->odd = false;
 }
 
-/* Every second ACK takes one packet off, and the window is never more than one above the pipe. */
+/* Every second ACK reduces the window by one packet, and the window exceeds the pipe by at most one. */
 INLINE void rate_halving_on_ack(struct episode *e, const struct progress *p)
 {
 	if (!p->delivered && !p->advanced)
@@ -164,7 +165,7 @@ INLINE void rate_halving_on_ack(struct episode *e, const struct progress *p)
 	e->cwnd = min32(e->cwnd, p->pipe + 1);
 }
 
-/* What is left, often far below the target, and at most three packets above the pipe. */
+/* The remaining window, often far below the target, and at most three packets above the pipe. */
 INLINE u32 rate_halving_end(const struct episode *e, u32 pipe)
 {
 	return min32(min32(e->cwnd, e->target), pipe + 3);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The smallest RTT of roughly the last round trip, in four slots of a quarter of the smallest RTT, as the core's signal/rtt_floor.rs.
+ * The smallest RTT of roughly the last round trip, in four slots of a quarter of the smallest RTT, as in the core's signal/rtt_floor.rs.
  */
 #ifndef FF_RTT_FLOOR_H
 #define FF_RTT_FLOOR_H
@@ -39,7 +39,7 @@ INLINE void rtt_floor_shift(struct rtt_floor *f)
 	f->slots_ns[0] = NO_SAMPLE;
 }
 
-/* One sample, in any phase. */
+/* Adds a sample, in any phase. */
 INLINE void rtt_floor_on_rtt(struct rtt_floor *f, const struct ack *ack)
 {
 	u64 rtt_ns = (u64)ack->rtt_us * 1000, now_ns = ack->now_us * 1000, slot, behind;
@@ -67,7 +67,7 @@ INLINE u64 rtt_floor_ns(const struct rtt_floor *f)
 	return min64(min64(f->slots_ns[0], f->slots_ns[1]), min64(f->slots_ns[2], f->slots_ns[3]));
 }
 
-/* RAPID 3.2-3: the largest RTT that still counts as no queue. */
+/* RAPID 3.2-3: the largest RTT that does not indicate a queue. */
 INLINE u64 rtt_floor_threshold(u64 min_ns)
 {
 	return min64(min_ns + 4000000, min_ns * 11 / 10);

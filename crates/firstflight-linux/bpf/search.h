@@ -2,7 +2,7 @@
 /*
  * SEARCH 4.0: slow start ends when delivery stops keeping up with sending. Time is cut into bins of 0.35 initial RTTs; when a bin closes,
  * the packets delivered over the last ten bins are compared with those sent over the same span one RTT earlier. Once they fall short by
- * 26 %, the window is led down to what was delivered in the last initial RTT.
+ * 26 %, the window is reduced gradually to the amount delivered in the last initial RTT.
  *
  * Follows: draft-chung-ccwg-search-09 (17 March 2026), as the core's startup/search.rs does. Departures: those of the core, and
  * K3 of hystart.h; K4 counters are packets, so the core's shared shift (its D3) is never needed.
@@ -13,11 +13,11 @@
 #include "firstflight.h"
 
 #define SEARCH_WINDOW 10 /* bins */
-#define SEARCH_EXTRA 15	 /* bins of look-back at which the RTT counts as inflated */
+#define SEARCH_EXTRA 15	 /* the RTT counts as inflated at this look-back, bins */
 #define SEARCH_BIN_PERCENT 35
 #define SEARCH_THRESH_PERCENT 26
 #define SEARCH_DRAIN_RATIO 3
-/* Rings are as long as the next power of two above what is read (11 and 26), so that an index is a mask. */
+/* Ring lengths are the next power of two above the number of bins read (11 and 26), so that an index needs only a mask. */
 #define SEARCH_NEAR 16
 #define SEARCH_FAR 32
 
@@ -50,7 +50,7 @@ INLINE void search_store(struct search *s, u64 idx, const struct ack *ack)
 	s->sent[idx & (SEARCH_FAR - 1)] = ack->sent - s->sent_base;
 }
 
-/* Counted from before the flight that this ACK belongs to. */
+/* Counts from before the flight to which this ACK belongs. */
 INLINE void search_begin(struct search *s, const struct ack *ack)
 {
 	u64 rtt_ns = (u64)ack->rtt_us * 1000;
@@ -80,7 +80,7 @@ INLINE u32 search_sent(const struct search *s, u64 end)
 	return s->sent[end & (SEARCH_FAR - 1)] - s->sent[(end - SEARCH_WINDOW) & (SEARCH_FAR - 1)];
 }
 
-/* Bins without an ACK end with the counters of the one before. */
+/* Bins without an ACK keep the counters of the previous bin. */
 INLINE void search_copy_forward(struct search *s, u64 to)
 {
 	u32 i, delivered = s->delivered[s->idx & (SEARCH_NEAR - 1)], sent = s->sent[s->idx & (SEARCH_FAR - 1)];
@@ -95,7 +95,7 @@ INLINE void search_copy_forward(struct search *s, u64 to)
 	}
 }
 
-/* Whether the window that just ended falls short of what was sent one RTT, the one of the sample in hand, earlier; in bytes. */
+/* Whether delivery in the window that just ended falls short of the packets sent one RTT (of the current sample) earlier; in bytes. */
 INLINE bool search_short(const struct search *s, u32 rtt_us, u32 mss)
 {
 	u64 rtt_ns = (u64)rtt_us * 1000, look = rtt_ns / s->bin_ns, frac = rtt_ns % s->bin_ns * 100 / s->bin_ns;
@@ -104,7 +104,7 @@ INLINE bool search_short(const struct search *s, u32 rtt_us, u32 mss)
 	if (look >= SEARCH_EXTRA || s->idx < look || s->idx - look < SEARCH_WINDOW + 1)
 		return false;
 	prev = s->idx - look;
-	/* Between the whole bins looked back and one older. */
+	/* Interpolates between the whole bins of look-back and the next older one. */
 	expected = ((u64)search_sent(s, prev) * (100 - frac) + (u64)search_sent(s, prev - 1) * frac) * mss / 100;
 	delivered = (u64)search_delivered(s, s->idx, SEARCH_WINDOW) * mss;
 	shortfall = expected > delivered ? (expected - delivered) * 100 : 0;
@@ -133,7 +133,7 @@ INLINE struct decision search_exit(struct search *s, const struct window *w)
 	return d;
 }
 
-/* Every ACK while armed: closes the bins that ended before it and evaluates once. */
+/* Runs on every ACK while armed: closes the bins that ended before it and evaluates once. */
 INLINE struct decision search_watch(struct search *s, const struct ack *ack, const struct window *w)
 {
 	u64 now_ns = ack->now_us * 1000, passed;
@@ -148,7 +148,7 @@ INLINE struct decision search_watch(struct search *s, const struct ack *ack, con
 		return stay(0);
 	passed = (now_ns - s->bin_end_ns) / s->bin_ns + 1;
 	if (passed > SEARCH_WINDOW) {
-		/* Silence has made the record useless. */
+		/* A long gap has made the record useless. */
 		s->bin_ns = 0;
 		return stay(0);
 	}
@@ -159,7 +159,7 @@ INLINE struct decision search_watch(struct search *s, const struct ack *ack, con
 	return search_short(s, ack->rtt_us, ack->mss) ? search_exit(s, w) : stay(0);
 }
 
-/* Every ACK while draining: the window follows what is in flight down, less one packet of credit per three acknowledged. */
+/* Runs on every ACK while draining: the window follows the flight down, with one packet of credit per three acknowledged. */
 INLINE struct decision search_drain(struct search *s, const struct ack *ack, const struct window *w)
 {
 	struct decision d = stay(0);
@@ -203,7 +203,7 @@ INLINE void search_on_congestion(void *state)
 	s->stage = SEARCH_DONE;
 }
 
-/* A drain that a false alarm cut short is searched for again: the record is still there. */
+/* After a false alarm interrupts a drain, the search resumes with the existing record. */
 INLINE void search_restore(void *state)
 {
 	struct search *s = state;

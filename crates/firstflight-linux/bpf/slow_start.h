@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* Classic slow start: one packet of window per packet acknowledged, until loss. What the recovery arms begin with. */
+/* Classic slow start: one packet of window per packet acknowledged, until loss. The startup of the recovery arms. */
 #ifndef FF_SLOW_START_H
 #define FF_SLOW_START_H
 
 #include "mode_b.h"
 
-/* Kernel CUBIC with its HyStart off, for this socket alone: the module's parameter is for the whole machine. */
+/* Kernel CUBIC with HyStart disabled for this socket only; the module parameter affects the whole machine. */
 static const struct startup no_hystart_hooks = { .number = ARM_NO_HYSTART };
 
 INLINE struct decision slow_start_grow(void *state, const struct ack *ack, u32 acked, struct window *w)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Sounding: the rate of the bottleneck, read from the spacing of ACKs, as the core's signal/sounding.rs (version 3). A sounding is a run of
- * ACKs over which the RTT rose: what they acknowledge left faster than it came back.
+ * Sounding: estimates the bottleneck rate from the spacing of ACKs, as in the core's signal/sounding.rs (version 3). A sounding is a run of
+ * ACKs over which the RTT rose: the acknowledged packets left faster than the ACKs returned.
  *
  * Departures:
- * K12 there is no 128-bit arithmetic: an interval counts at most 16 GiB, and what passes within an RTT is counted for 18 s at most.
+ * K12 without 128-bit arithmetic, an interval counts at most 16 GiB, and deliveries within an RTT are counted for at most 18 s.
  */
 #ifndef FF_SOUNDING_H
 #define FF_SOUNDING_H
@@ -29,31 +29,31 @@ INLINE u64 bytes_within(u64 rate, u64 ns)
 	return rate / NS_PER_S * ns + rate % NS_PER_S * ns / NS_PER_S;
 }
 
-/* a - b, not below zero. */
+/* a - b, or 0 if negative. */
 INLINE u64 above(u64 a, u64 b) { return a > b ? a - b : 0; }
 
-/* One ACK with an RTT sample. */
+/* An ACK with an RTT sample. */
 struct arrival {
 	u64 at, rtt; /* ns */
-	u32 delivered; /* packets since the connection began, wrapping */
+	u32 delivered; /* packets since the start of the connection, wrapping */
 };
 
 struct sounding {
-	struct arrival first, last; /* of the run that is open */
-	u64 current;		    /* its rate, 0 while it says nothing */
-	u64 kept[SOUNDING_KEPT];    /* closed ones, the newest first */
-	u64 idle;		    /* the smallest RTT, the handshake's included; 0: none */
-	u64 low, high;		    /* RTTs that runs began with, while no queue of ours can be */
-	u32 rounds[SOUNDING_KEPT];  /* when the closed ones were */
+	struct arrival first, last; /* of the open run */
+	u64 current;		    /* its rate; 0 while unknown */
+	u64 kept[SOUNDING_KEPT];    /* rates of closed runs, newest first */
+	u64 idle;		    /* smallest RTT, including the handshake's; 0: none */
+	u64 low, high;		    /* range of RTTs at which runs started, while we cannot have caused a queue */
+	u32 rounds[SOUNDING_KEPT];  /* rounds of the closed runs */
 	bool open, heads;
-	bool drained; /* the queue of some train was gone when the next one came */
-	bool crowded; /* that of a train of the first flight was still there */
+	bool drained; /* the queue of a train had drained before the next one */
+	bool crowded; /* the queue of a train of the first flight had not drained */
 };
 
-/* What the soundings say together. */
+/* Combined result of the soundings. */
 struct estimate {
-	u64 rate; /* the middle of those that count, of two the larger */
-	bool sure; /* the second largest reaches four fifths of the largest */
+	u64 rate; /* median of the valid soundings; the larger of two */
+	bool sure; /* the second largest is at least four fifths of the largest */
 };
 
 INLINE void sounding_on_rtt(struct sounding *s, u64 rtt)
@@ -85,25 +85,25 @@ INLINE void sounding_close(struct sounding *s, u32 round)
 	s->rounds[0] = round;
 }
 
-/* The rate of the run that is open, if it says one. */
+/* The rate of the open run, if it has one. */
 INLINE u64 sounding_of_run(const struct sounding *s, u32 mss)
 {
 	u64 took = s->last.at - s->first.at, bytes = (u64)(u32)(s->last.delivered - s->first.delivered) * mss;
 	u64 rise = above(s->last.rtt, s->first.rtt), rate;
 
-	/* PLUMB 2-path: what came back over `took` had left within three quarters of it. */
+	/* PLUMB 2-path: the packets acknowledged over `took` had left within three quarters of it. */
 	if (took <= SOUNDING_ONE_ARRIVAL_NS || bytes < 2 * (u64)mss || rise < took / 4)
 		return 0;
 	rate = bytes_per_second(bytes, took);
 	if (!rate)
 		return 0;
-	/* PLUMB 2-late: a run whose first ACK had waited is a bunch of ACKs and no train. */
+	/* PLUMB 2-late: a run whose first ACK was delayed is a bunch of ACKs, not a train. */
 	if (above(s->first.rtt, s->idle) > max64(s->idle / 8, 3 * (u64)mss * NS_PER_S / rate))
 		return 0;
 	return rate;
 }
 
-/* PLUMB 2-room: a train that set off alone finds no queue of the one before it, unless other traffic takes what the path carries. */
+/* PLUMB 2-room: an isolated train finds no queue of the previous one, unless other traffic uses the path's capacity. */
 INLINE void sounding_look_for_room(struct sounding *s, const struct arrival *e, u64 rise, u64 silence, u32 round)
 {
 	bool fell = above(s->last.rtt, e->rtt) > rise / 4;
@@ -114,7 +114,7 @@ INLINE void sounding_look_for_room(struct sounding *s, const struct arrival *e, 
 		s->crowded = true;
 }
 
-/* One arrival in round `round`; `min` is the smallest RTT of data. */
+/* Adds an arrival in round `round`; `min` is the smallest RTT of data. */
 INLINE void sounding_on_arrival(struct sounding *s, const struct arrival *e, u64 min, u32 round, u32 mss)
 {
 	u64 rise, silence = e->at - s->last.at;
@@ -126,7 +126,7 @@ INLINE void sounding_on_arrival(struct sounding *s, const struct arrival *e, u64
 		return;
 	}
 	if (silence <= SOUNDING_ONE_ARRIVAL_NS) {
-		/* The later one in its place. */
+		/* The later one replaces it. */
 		if (s->first.at == s->last.at) {
 			s->first.rtt = e->rtt;
 			s->first.delivered = e->delivered;
@@ -137,8 +137,8 @@ INLINE void sounding_on_arrival(struct sounding *s, const struct arrival *e, u64
 		rise = above(s->last.rtt, s->first.rtt);
 		if (s->current)
 			sounding_look_for_room(s, e, rise, silence, round);
-		/* PLUMB 2-run: over where the RTT falls by more than a quarter of its rise, or after a silence of half a round trip; PLUMB
-		 * 2-busy: not if the RTT rose by a quarter of the silence. */
+		/* PLUMB 2-run: ends where the RTT falls by more than a quarter of its rise, or after a gap of half a round trip; PLUMB
+		 * 2-busy: not if the RTT rose by a quarter of the gap. */
 		if (above(s->last.rtt, e->rtt) > rise / 4 ||
 		    (silence > min / 2 && (silence > SOUNDING_LONGEST_BUSY_NS || above(e->rtt, s->last.rtt) < silence / 4))) {
 			sounding_close(s, round);
@@ -157,7 +157,7 @@ INLINE void sounding_order(u64 *a, u64 *b)
 	*b = high;
 }
 
-/* What is known in round `round`; a rate of 0 if nothing. */
+/* The result in round `round`; a rate of 0 if there is none. */
 INLINE struct estimate sounding_estimate(const struct sounding *s, u32 round)
 {
 	struct estimate e = { 0 };
@@ -167,7 +167,7 @@ INLINE struct estimate sounding_estimate(const struct sounding *s, u32 round)
 	r1 = s->rounds[1] + SOUNDING_LIFETIME >= round ? s->kept[1] : 0;
 	r2 = s->rounds[2] + SOUNDING_LIFETIME >= round ? s->kept[2] : 0;
 	r3 = s->rounds[3] + SOUNDING_LIFETIME >= round ? s->kept[3] : 0;
-	/* Five in order. */
+	/* Sorts five values. */
 	sounding_order(&r0, &r1);
 	sounding_order(&r3, &r4);
 	sounding_order(&r2, &r4);
@@ -183,13 +183,13 @@ INLINE struct estimate sounding_estimate(const struct sounding *s, u32 round)
 	return e;
 }
 
-/* What was heard so far no longer counts. */
+/* Discards all soundings so far. */
 INLINE void sounding_forget_rates(struct sounding *s)
 {
 	s->current = s->kept[0] = s->kept[1] = s->kept[2] = s->kept[3] = 0;
 }
 
-/* The same, and the next arrival begins a run. */
+/* The same, and the next arrival starts a run. */
 INLINE void sounding_forget(struct sounding *s)
 {
 	sounding_forget_rates(s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * All arms once more, with a record of every ACK, and beside them the kernel's own CUBIC and Reno: controllers that do nothing but call
- * the kernel's functions, HyStart and all.
+ * All arms again, with a record of every ACK, and the kernel's own CUBIC and Reno as controllers that only call the kernel's functions,
+ * including HyStart.
  */
 #define FF_TRACED
 #include "arms.h"

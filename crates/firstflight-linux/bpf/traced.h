@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * A record whenever the kernel asks a controller about an ACK, before the controller has its say, and whenever the state of the socket
- * changes. What an ACK came to is what the next record finds. Only the object for traces (FF_TRACED) has any of this: in the others the
- * calls are empty.
+ * Writes a record whenever the kernel passes an ACK to a controller, before the controller acts, and whenever the state of the socket
+ * changes. The next record shows the effect of an ACK. Only the object for traces (FF_TRACED) contains this code; in the others the calls
+ * are empty.
  */
 #ifndef FF_TRACED_H
 #define FF_TRACED_H
@@ -14,7 +14,7 @@ enum trace_kind { TRACE_BEGUN, TRACE_ACKED, TRACE_STATE };
 struct trace_record {
 	u64 socket, at_us;
 	u32 cwnd, ssthresh, packets_out, sacked_out, lost_out, retrans_out, max_packets_out; /* packets */
-	u32 delivered, lost, sent; /* packets since the connection began, wrapping */
+	u32 delivered, lost, sent; /* packets since the start of the connection, wrapping */
 	u32 una, nxt;		   /* bytes, wrapping */
 	s32 rtt_us;		   /* negative: no sample */
 	u32 srtt_x8, mss, gso_max_size, receiver_ts;
@@ -27,7 +27,7 @@ struct {
 	__uint(max_entries, 1 << 23);
 } acks SEC(".maps");
 
-/* Records that found no room. */
+/* Records dropped because the buffer was full. */
 u64 unrecorded;
 
 static inline __attribute__((always_inline)) void trace(struct sock *sk, u8 kind, s32 rtt_us, u8 to)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Watches the sockets of a control group and changes nothing: of a share of the connections, drawn when they are established, every packet
- * with data that leaves and every acknowledgement that arrives becomes a record, in every state of TCP, before TCP looks at it. A record is
- * the TCP header without its ports; no address and no payload leaves the kernel. Where the ring buffer has no room the record is lost, its
- * number is missing, and TCP never waits.
+ * Watches the sockets of a control group without changing anything. A share of the connections is drawn at random when they are
+ * established. Every outgoing data packet and every incoming acknowledgement of these becomes a record, in every state of TCP, before TCP
+ * processes it. A record is the TCP header without its ports; no address and no payload leaves the kernel. If the ring buffer is full, the
+ * record is dropped and its number is missing; TCP never waits.
  */
 #include "field.h"
 
-/* Records: what they are stands in the two highest bits of their number. */
+/* Kinds of records, in the two highest bits of their number. */
 enum { OPENED = 0u << 30, SENT = 1u << 30, ARRIVED = 2u << 30, CLOSED = 3u << 30 };
-/* A TCP header without its ports, and with no more than a timestamp. */
+/* Lengths of TCP headers without their ports, bytes; STAMPED_HEADER: with timestamps as the only option. */
 enum { PORTS = 4, LEAST_HEADER = 16, MOST_HEADER = 56, STAMPED_HEADER = 28 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -21,10 +21,10 @@ struct tcp_sock___scaled {
 };
 #pragma clang attribute pop
 
-/* Frozen before the verifier sees it. Layout of kernel/watch.rs. */
+/* Frozen before verification. Layout of kernel/watch.rs. */
 struct watch {
 	u64 pseudonym_key[2];
-	u64 limit; /* of 2^32 numbers, those below are watched */
+	u64 limit; /* random numbers (of 2^32) below this are watched */
 	u32 port;  /* of either end; 0: any */
 	u32 pad;
 };
@@ -57,13 +57,13 @@ _Static_assert(sizeof(struct opened) == 48, "a record has no holes");
 _Static_assert(sizeof(struct seen) == 80, "a record has no holes");
 _Static_assert(sizeof(struct over) == 96, "a record has no holes");
 
-/* The reader comes by itself: to wake it for each record would cost more than the record. */
+/* The reader polls: waking it for each record would cost more than the record. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 23);
 } records SEC(".maps");
 
-/* Connections that were drawn, those that were not, those without room for their state, records without room. */
+/* Connections drawn, connections not drawn, connections without room for their state, dropped records. */
 u64 counts[4];
 enum { WATCHED, OTHERS, FAILED, DROPPED };
 
@@ -75,7 +75,7 @@ static __always_inline void established(struct bpf_sock_ops *socket, struct tcp_
 	if (watch.port && socket->local_port != watch.port &&
 	    __builtin_bswap32(CONTEXT(socket->remote_port)) != watch.port)
 		return;
-	/* Nobody can choose to be watched: the kernel's own numbers. */
+	/* The kernel's random numbers: no peer can choose to be watched. */
 	if (bpf_get_prandom_u32() >= watch.limit) {
 		__sync_fetch_and_add(&counts[OTHERS], 1);
 		return;
@@ -89,12 +89,12 @@ static __always_inline void established(struct bpf_sock_ops *socket, struct tcp_
 	begin(flow, socket, tp, hash(&unit, 'p', watch.pseudonym_key[0], watch.pseudonym_key[1]), &counts[WATCHED]);
 }
 
-/* The next number of a connection, and the rest of what every record begins with. */
+/* The head of a connection's next record, with its number. */
 static __always_inline struct head next(struct flow *flow, u32 kind)
 {
 	struct head head = { .connection = flow->number - 1, .at_ns = bpf_ktime_get_ns() };
 
-	/* Packets of both directions may be under way at once. */
+	/* Packets of both directions may be processed concurrently. */
 	head.number = kind | (__sync_fetch_and_add(&flow->serial, 1) & ~CLOSED);
 	return head;
 }
@@ -104,7 +104,7 @@ static __always_inline void over(struct bpf_sock_ops *socket, struct flow *flow,
 	struct over *over;
 	struct head head;
 
-	/* Who never sent data has nothing to tell. */
+	/* A connection that never sent data has no records. */
 	if (!flow->opened)
 		return;
 	head = next(flow, CLOSED);
@@ -118,7 +118,7 @@ static __always_inline void over(struct bpf_sock_ops *socket, struct flow *flow,
 	bpf_ringbuf_submit(over, BPF_RB_NO_WAKEUP);
 }
 
-/* By the first data everything is settled: the controller and the size of segments, too. */
+/* Writes the opening record with the first data: the controller and the segment size are final by then. */
 static __always_inline void open(struct flow *flow, struct tcp_sock *tp)
 {
 	const struct tcp_congestion_ops___named *controller;
@@ -160,7 +160,7 @@ static __always_inline void tell(struct __sk_buff *packet, struct flow *flow, st
 	seen->head = head;
 	seen->length = packet->len;
 	seen->ip_header = header.at;
-	/* Two comparisons of one register: the verifier of 6.1 sees no limits behind the subtraction that compilers make of a range. */
+	/* Two comparisons of one register: compilers turn a range check into a subtraction, which hides the bounds from the verifier of 6.1. */
 	KEEP_IN_REGISTER(length);
 	if (length < LEAST_HEADER)
 		goto no_header;
@@ -203,8 +203,8 @@ SEC("cgroup_skb/ingress") int arrives(struct __sk_buff *packet)
 	if (!flow || !flow->opened)
 		return 1;
 	header = header_of(packet);
-	/* With nothing outstanding only a report of duplicates (RFC 2883) says anything. Over loopback an acknowledgement may come before TCP has
-	 * noted that it sent. */
+	/* With nothing outstanding, only a report of duplicates (RFC 2883) matters. Over loopback an acknowledgement may arrive before TCP has
+	 * recorded the transmission. */
 	if (header.length > PORTS + STAMPED_HEADER || (header.length && flow->busy_since && !at_rest(tp)))
 		tell(packet, flow, header, ARRIVED);
 	return 1;
