@@ -47,7 +47,7 @@ def evaluate(
     first, second = (arm if isinstance(arm, str) else arm_of(arm)._for_engine() for arm in (algorithm, baseline))
     folder = None if battery is None else os.fspath(battery)
     plan = _engine.EvaluationPlan(first, second, list(criteria), effort, seed, declared, list(exclude), folder)
-    with progress_bar(progress, plan.steps, "thousand packets") as bar:
+    with progress_bar(progress, plan.steps, "kpackets") as bar:
         return Evaluation(plan.run(threads, bar))
 
 

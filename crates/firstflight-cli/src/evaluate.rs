@@ -195,7 +195,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     check_before(options.json.as_ref(), &Sheet::new("", COLUMNS).names(), &Rows::new(&RAW).names)?;
     let progress = Progress::begin(
         "{bar:20} {percent} %, about {eta} left",
-        Unit::Count("thousand packets"),
+        Unit::Thousands("packets"),
         Some(job.packets / 1_000),
     );
     let stop = graceful("stopping with what is done so far").flag();

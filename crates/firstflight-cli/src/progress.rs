@@ -20,6 +20,8 @@ const MINUTE: Duration = Duration::from_secs(60);
 pub(crate) enum Unit {
     /// Objects with this name.
     Count(&'static str),
+    /// Thousands of objects with this name, printed in millions.
+    Thousands(&'static str),
     /// Bytes.
     Bytes,
     /// No unit: the progress is described in words.
@@ -124,6 +126,12 @@ fn line(minutes: u64, unit: Unit, done: u64, total: Option<u64>, words: &str) ->
             format!("{done} of {total} {what}{}{words}", left(minutes, done, total))
         }
         (Unit::Count(what), None) => format!("{done} {what}"),
+        (Unit::Thousands(what), total) => {
+            let millions = |thousands: u64| format!("{:.1}", thousands as f64 / 1e3);
+            let of = total.map_or_else(String::new, |total| format!(" of {}", millions(total)));
+            let rest = total.map_or_else(String::new, |total| left(minutes, done, total));
+            format!("{}{of} million {what}{rest}", millions(done))
+        }
         (Unit::Bytes, Some(total)) => format!("{} of {}", bytes(done), bytes(total)),
         (Unit::Bytes, None) => bytes(done),
     };
@@ -143,6 +151,11 @@ mod tests {
                 "firstflight: after 3 min: 1200 of 20000 connections, about 47 min left: rapid-start: G1",
             ),
             (Unit::Count("trials"), None, "firstflight: after 3 min: 1200 trials"),
+            (
+                Unit::Thousands("packets"),
+                Some(20_000),
+                "firstflight: after 3 min: 1.2 of 20.0 million packets, about 47 min left",
+            ),
             (Unit::Bytes, Some(2_000_000), "firstflight: after 3 min: 1.2 kB of 2.00 MB"),
             (Unit::Words, Some(5), "firstflight: after 3 min: rapid-start: G1"),
         ];
