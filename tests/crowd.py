@@ -324,7 +324,7 @@ def judge(asked, group, folder):
             wrong.append(f"{name}: memory grew from {first} to {last} bytes")
         text = (folder / f"{name}.err").read_text()
         # On a busy machine ACKs are merged, and a short run may have no connection that a replay takes.
-        short = codes[name] == 1 and "sent for 10 ACKs" in text
+        short = codes[name] == 1 and "received 10 ACKs" in text
         if (codes[name] != 0 and not short) or any(word in text for word in ("panicked", "internal error", "given up", "lost")):
             wrong.append(f"{name}: code {codes[name]}: {text[-600:]}")
     for line in wrong:

@@ -61,7 +61,7 @@ def ab(
     test = engine_test(population_of(population), options, objects)
     folder = None if resume is None else os.fspath(resume)
     if keep_rows and folder is not None:
-        raise Refused("keep_rows: goes without resume: blocks that are there already have no rows any more")
+        raise Refused("keep_rows: does not go with resume: finished blocks have no rows left")
     if folder is not None and not os.path.isdir(folder):
         # Its name may end with a slash.
         folder_of(folder.rstrip("/"))

@@ -206,7 +206,7 @@ impl Shard {
 impl Shard {
     fn analysis(&self) -> PyResult<Analysis> {
         if self.tallies.flows() == 0 {
-            return Err(refuse("nothing ran: there is no result".into()));
+            return Err(refuse("no connection ran, so there is no result".into()));
         }
         // As the command does it: a shard needs no file but its own, and one whose population names
         // files says less about them.

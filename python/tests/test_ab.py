@@ -84,7 +84,7 @@ def test_finished_blocks_are_not_run_again(tmp_path: Path) -> None:
     with pytest.raises(ff.Refused, match="belongs to another test"):
         ff.ab(flows=201, resume=tmp_path / "kept")
     # Rows of blocks that are not run again would be missing without a word.
-    with pytest.raises(ff.Refused, match="keep_rows: goes without resume"):
+    with pytest.raises(ff.Refused, match="keep_rows: does not go with resume"):
         ff.ab(flows=200, resume=tmp_path / "kept", keep_rows=True)
 
 

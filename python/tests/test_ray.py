@@ -191,7 +191,7 @@ def refusal(binary: str, *words: str, **environment: str) -> str:
 
 def test_the_command_refuses_in_one_line(binary: str, cluster: str, tmp_path: Path) -> None:
     assert "goes with `--engine ray`" in refusal(binary, "--shards", "4")
-    assert "the cluster decides that" in refusal(binary, "--engine", "ray", "--threads", "2")
+    assert "the cluster decides" in refusal(binary, "--engine", "ray", "--threads", "2")
     assert "names another Python" in refusal(binary, "--engine", "ray", FIRSTFLIGHT_PYTHON="/no/such/python")
     (tmp_path / "some.txt").write_text("something else")
     words = ["--engine", "ray", "--address", cluster, "--out", str(tmp_path)]

@@ -65,6 +65,6 @@ def test_one_key_gives_a_line_for_each_arm() -> None:
 
 
 def test_what_is_wrong_is_said_as_the_command_says_it() -> None:
-    for over, what in [({"rtt": "300ms..10ms"}, "upside down"), ({"rtx": "1ms"}, "unknown key"), ({}, "0 keys; allowed: one or two")]:
+    for over, what in [({"rtt": "300ms..10ms"}, "descending order"), ({"rtx": "1ms"}, "unknown key"), ({}, "0 keys; allowed: one or two")]:
         with pytest.raises(ff.Refused, match=what):
             ff.sweep(over)

@@ -125,9 +125,7 @@ fn test(options: &TestOptions) -> Result<Done, Error> {
     let mut test = options.request.request.test()?;
     options.outputs.check_columns(test.arms.iter().map(|arm| arm.label.as_str()))?;
     if options.shard.is_some() && options.save.is_none() && options.resume.is_none() {
-        return Err(Error::new(
-            "--shard: needs --save FILE or --resume FOLDER, or nothing of it is left",
-        ));
+        return Err(Error::new("--shard: needs --save FILE or --resume FOLDER to keep its result"));
     }
     rows.map_or(Ok(()), Sink::check)?;
     if let Some(folder) = &options.resume {
@@ -162,13 +160,13 @@ fn test(options: &TestOptions) -> Result<Done, Error> {
             Some((i, n)) if i > test.blocks() => {
                 let parts = test.blocks();
                 whisper(&format!(
-                    "{CAUTION}note:{CAUTION:#} part {i}/{n} is empty: this test has {parts} blocks, the unit of which parts are made"
+                    "{CAUTION}note:{CAUTION:#} part {i}/{n} is empty: the test has only {parts} blocks to divide into parts"
                 ));
                 // Writes a result without connections, so that programs find valid output.
                 give(options.outputs.json.as_ref(), &Empty(&experiment))?;
                 Ok(Done::Well)
             }
-            _ => Err(Error::new("nothing ran: there is no result")),
+            _ => Err(Error::new("no connection ran, so there is no result")),
         };
     }
     let done = finish(&options.outputs, &experiment, &tallies, options.shard.is_some())?;
@@ -205,7 +203,7 @@ fn finish(
     let differed = analysis.decision.check.differed;
     if differed > 0 {
         return Ok(Done::Because(format!(
-            "the baseline differs from itself in {differed} connections: no number above can be trusted"
+            "the baseline differs from itself in {differed} connections: do not trust the numbers above"
         )));
     }
     if analysis.complete || part_wanted {
@@ -246,7 +244,7 @@ fn shard_files(path: &Path) -> Result<Vec<PathBuf>, Error> {
     }
     files.sort();
     if files.is_empty() {
-        Err(Error::new(format!("{}: holds no shard", path.display())))
+        Err(Error::new(format!("{}: contains no shards", path.display())))
     } else {
         Ok(files)
     }
@@ -322,7 +320,7 @@ fn run_with_rows(
             && let Err(error) = open.write(test, rows, first)
         {
             whisper(&format!(
-                "{CAUTION}note:{CAUTION:#} {error}; the test goes on without its rows"
+                "{CAUTION}note:{CAUTION:#} {error}; the test continues without its rows"
             ));
             lost = Some(format!("no rows: {error}"));
             sink = None;

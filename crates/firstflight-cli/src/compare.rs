@@ -137,7 +137,7 @@ fn stops(plan: &Plan) -> Stop {
     graceful(if plan.testbed.info().in_real_time {
         "stopping after this trial"
     } else {
-        "stopping after the trials under way"
+        "stopping after the running trials"
     })
 }
 

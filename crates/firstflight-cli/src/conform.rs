@@ -128,7 +128,7 @@ impl Held {
             _ => {
                 let stacks = STACK_ARMS.iter().map(|arm| arm.name).collect::<Vec<_>>().join(", ");
                 return Err(Error::new(format!(
-                    "controller `{text}`: this cannot be told what ours is told; allowed: {stacks}, kernel:NAME, exec:COMMAND, table:FILE, an arm"
+                    "controller `{text}`: cannot receive the events of our arms; allowed: {stacks}, kernel:NAME, exec:COMMAND, table:FILE, an arm"
                 )));
             }
         })
@@ -142,7 +142,7 @@ impl Held {
         match self {
             Held::Stack(stack) => counterpart(stack).map(str::to_owned).ok_or_else(|| {
                 Error::new(format!(
-                    "controller `{}`: there is nothing like it among ours; name one with --against",
+                    "controller `{}`: none of our arms corresponds to it; name one with --against",
                     stack.name
                 ))
             }),
@@ -265,7 +265,7 @@ fn told(connection: &Connection) -> Vec<String> {
         connection.path, connection.bytes, verdict.acks
     );
     if let Some(why) = &verdict.ended {
-        return vec![format!("{packets}, then no answer: {why}.")];
+        return vec![format!("{packets}, then no response: {why}.")];
     }
     let Some(first) = &verdict.first else {
         return vec![format!(

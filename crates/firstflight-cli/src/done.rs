@@ -27,7 +27,7 @@ pub(crate) fn tell_of_cut(file: &std::path::Path, bytes: u64) {
     use crate::terminal::CAUTION;
     if bytes > 0 {
         crate::terminal::whisper(&format!(
-            "{CAUTION}note:{CAUTION:#} {}: the last row was torn; its {bytes} bytes are removed",
+            "{CAUTION}note:{CAUTION:#} {}: the last row was incomplete; its {bytes} bytes were removed",
             file.display()
         ));
     }

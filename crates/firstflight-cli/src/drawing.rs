@@ -42,7 +42,7 @@ enum Unit {
 /// Parses a share: a fraction, a percentage or a number, above 0 and at most 1.
 pub(crate) fn share(text: &str) -> Result<f64, String> {
     let wrong =
-        || format!("`{text}` is no share; allowed: above 0 and at most 1, as 1/10, 10% or 0.1");
+        || format!("`{text}` is not a share; allowed: above 0 and at most 1, as 1/10, 10% or 0.1");
     let number = |text: &str| text.trim().parse::<f64>().map_err(|_| wrong());
     let share = match (text.split_once('/'), text.strip_suffix('%')) {
         (Some((part, whole)), _) => number(part)? / number(whole)?,

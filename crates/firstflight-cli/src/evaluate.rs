@@ -104,7 +104,7 @@ enum FailOn {
 
 fn tolerance(text: &str) -> Result<f64, String> {
     let value = text.parse().ok().filter(|value: &f64| value.is_finite() && *value >= 0.0);
-    value.ok_or_else(|| "allowed: a number from 0 on, such as 0.02".into())
+    value.ok_or_else(|| "allowed: 0 or more, such as 0.02".into())
 }
 
 impl Options {
@@ -254,7 +254,7 @@ fn ended(options: &Options, report: &Report, worse: &[String]) -> Done {
     }
     let concerns = report.number(Verdict::Concern);
     if options.fail_on == Some(FailOn::Concern) && concerns > 0 {
-        return Done::Because(format!("{concerns} criteria came to a concern"));
+        return Done::Because(format!("{concerns} criteria raise a concern"));
     }
     Done::Well
 }
@@ -265,7 +265,7 @@ fn shown(options: &Options, output: &dyn Output) -> Result<Done, Error> {
     let given = [("annex", options.annex.is_some()), ("report", page)];
     let given = given.into_iter().chain([("against", options.against.is_some())]);
     if let Some((option, _)) = given.into_iter().find(|(_, given)| *given) {
-        return Err(Error::new(format!("--{option}: there are no results here")));
+        return Err(Error::new(format!("--{option}: this run has no results")));
     }
     check_before(options.json.as_ref(), &names(&output.sheets()), &output.rows().names)?;
     give(options.json.as_ref(), output).map(|()| Done::Well)

@@ -106,7 +106,7 @@ mod with_bpf {
             cgroups: who.cgroups.clone(),
         };
         // From here on, a signal unloads the arm cleanly.
-        let stop = graceful("taking the arm out");
+        let stop = graceful("unloading the arm");
         selection.check(arm)?;
         for cgroup in &selection.cgroups {
             say_rivals(cgroup);
@@ -116,7 +116,7 @@ mod with_bpf {
         if pin {
             loaded.pin(&selection)?;
             whisper(&format!(
-                "{name} is loaded and stays{used_by}; `firstflight kernel unload '{}'` takes it out",
+                "{name} is loaded and stays{used_by}; `firstflight kernel unload '{}'` unloads it",
                 arm.name
             ));
             return Ok(Done::Well);
@@ -131,7 +131,7 @@ mod with_bpf {
         whisper(&format!("{name} is loaded until Ctrl-C{used_by}"));
         loop {
             if keeper.renew()? {
-                whisper("the process that puts things back was killed; there is another one now");
+                whisper("the process that restores the system was killed; a new one has started");
             }
             if stop.wait(LOOK) {
                 return Ok(Done::Well);

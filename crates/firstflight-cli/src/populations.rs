@@ -198,7 +198,7 @@ fn show(options: &DescribeOptions) -> Result<Done, Error> {
     }
     for (bound, share) in description.clipped.iter().filter(|(_, share)| *share > 0.01) {
         whisper(&format!(
-            "{CAUTION}note:{CAUTION:#} the bound `{bound}` holds back a value of {:.1} % of the connections",
+            "{CAUTION}note:{CAUTION:#} the bound `{bound}` limits a value of {:.1} % of the connections",
             share * 100.0
         ));
     }
@@ -236,7 +236,7 @@ fn calibrate(options: &CalibrateOptions) -> Result<Done, Error> {
         return Ok(Done::Well);
     }
     Ok(Done::Because(format!(
-        "{}: no fit, the best row leaves a band that is accepted",
+        "{}: no fit: the best row is outside an accepted band",
         calibration.population.name
     )))
 }
@@ -291,7 +291,7 @@ impl Described<'_> {
             description.rank_correlation, description.draws
         )];
         remarks.extend(description.clipped.iter().map(|(bound, share)| {
-            format!("bound `{bound}` held back {:.3} % of the connections", share * 100.0)
+            format!("bound `{bound}` limited {:.3} % of the connections", share * 100.0)
         }));
         remarks.extend(population.assumptions.iter().map(|assumption| {
             let Assumption { value, low, high, reference } = assumption;

@@ -54,7 +54,7 @@ fn kept(file: &Path) -> Result<Key, Error> {
             let text = fs::read_to_string(file).map_err(wrong)?;
             warn_if_shared(file, true, "find the prefix of every client");
             parsed(text.trim()).map(Key).ok_or_else(|| {
-                let told = "holds no key; allowed: 32 hexadecimal digits, or no file";
+                let told = "contains no key; allowed: 32 hexadecimal digits, or no file";
                 Error::new(format!("{}: {told}", file.display()))
             })
         }

@@ -104,7 +104,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     };
     #[cfg(not(feature = "keylog"))]
     if options.keylog.is_some() {
-        return Err(Error::new("this build opens no QUIC (`--features keylog`)"));
+        return Err(Error::new("this build cannot decrypt QUIC (`--features keylog` can)"));
     }
     let shown = text::columns(settings.arms.iter().map(|arm| arm.label.as_str()));
     check_before(options.json.as_ref(), &shown, &Rows::new(text::RAW).names)?;

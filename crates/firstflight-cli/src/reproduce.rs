@@ -120,7 +120,7 @@ fn chosen(options: &Options) -> Result<Vec<&'static Source>, Error> {
         .map(|name| firstflight_papers::source(name))
         .collect::<Result<Vec<_>, Error>>()?;
     if options.all && !named.is_empty() {
-        return Err(Error::new("--all: goes without names"));
+        return Err(Error::new("--all: does not go with names"));
     }
     if named.is_empty() && !options.all && !options.list {
         let all: Vec<&str> = SOURCES.iter().map(|source| source.name).collect();

@@ -8,8 +8,8 @@ use std::path::Path;
 pub(crate) fn warn_if_shared(file: &Path, group: bool, gives: &str) {
     if let Some(mode) = shared(file, group) {
         whisper(&format!(
-            "{CAUTION}note:{CAUTION:#} {}: others can read it (mode {mode:03o}), and with it \
-             {gives}; chmod 600 makes it the owner's alone",
+            "{CAUTION}note:{CAUTION:#} {}: readable by others (mode {mode:03o}), who can \
+             then {gives}; `chmod 600` restricts it to the owner",
             file.display()
         ));
     }

@@ -259,7 +259,7 @@ mod with_quic {
             trial.drawn().iter().map(|(arm, count)| format!("{arm} {count}")).collect();
         whisper(&format!("connections drawn: {}", drawn.join(", ")));
         if trial.outside() > 0 {
-            whisper(&format!("{} connections took no part", trial.outside()));
+            whisper(&format!("{} connections did not take part", trial.outside()));
         }
         let health = trial.finish();
         if health.lost > 0 {
@@ -312,7 +312,7 @@ mod with_quic {
     fn memory(options: &Options, seconds: u64, plan: &Plan) -> Result<Memory, Error> {
         if !is_resumable(plan.arm) || unsaved(plan.arm) != plan.arm {
             return Err(Error::new(format!(
-                "--resume: the arm `{}` has to start by `careful` or `plumb`, with nothing saved; allowed: --arm careful",
+                "--resume: the arm `{}` must start with `careful` or `plumb`, without saved parameters; allowed: --arm careful",
                 plan.arm
             )));
         }

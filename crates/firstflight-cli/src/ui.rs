@@ -50,7 +50,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let address = format!("http://127.0.0.1:{port}/");
     say(&format!("{TITLE}playground{TITLE:#} {address} (Ctrl-C ends it)\n"))?;
     if !options.no_open && !open(&address) {
-        whisper("no browser can be started from here: open the address in one");
+        whisper("no browser could be started: open the address yourself");
     }
     serve(&listener, &Arc::new(all))?;
     Ok(Done::Well)
@@ -84,7 +84,7 @@ fn engine(options: &Options) -> Result<Cow<'static, [u8]>, Error> {
     if bytes.starts_with(engine::MAGIC) || bytes.starts_with(engine::GZIP) {
         return Ok(bytes.into());
     }
-    Err(Error::new(format!("--engine {}: is no module of WebAssembly", file.display())))
+    Err(Error::new(format!("--engine {}: is not a WebAssembly module", file.display())))
 }
 
 /// Opens the page in the user's browser; false if that is impossible.

@@ -200,7 +200,7 @@ fn meant(text: &str, error: &ArmError<'_>) -> Option<String> {
         }
         ArmError::Parentheses(_) if text.contains('@') && !text.contains("@(") => {
             let (arm, options) = text.split_once('@')?;
-            Some(format!("; sender options stand in them: `{arm}@({options})`"))
+            Some(format!("; sender options go in parentheses: `{arm}@({options})`"))
         }
         ArmError::UnknownRecovery(name) => of(name, RECOVERIES),
         ArmError::UnknownOption { key, known, .. } => {
@@ -269,7 +269,7 @@ fn parse_arm(text: &str) -> Result<NamedArm, Error> {
         let name = Some(name.to_owned()).filter(|name| !name.is_empty());
         let name = name.ok_or_else(|| {
             Error::new(format!(
-                "arm `{label}`: a controller's name follows, such as `kernel:cubic`"
+                "arm `{label}`: expected the name of a controller, such as `kernel:cubic`"
             ))
         })?;
         return Ok(NamedArm { label, sender: Sender::Kernel(name) });

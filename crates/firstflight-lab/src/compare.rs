@@ -479,7 +479,7 @@ impl Plan {
         }
         if self.resume.is_some() && !self.arms.iter().any(resumes) {
             return Err(Error::new(
-                "--resume: no arm starts by `careful` or `plumb`; `--arms slowstart,careful` has one",
+                "--resume: no arm starts with `careful` or `plumb`; `--arms slowstart,careful` has one",
             ));
         }
         self.testbed.available()?;

@@ -183,7 +183,9 @@ impl Diff {
         if a.is_test != b.is_test {
             let [a, b] = [&a, &b].map(|one| if one.is_test { "a test" } else { "a comparison" });
             let (before, after) = (before.0, after.0);
-            return Err(Error::new(format!("{before} is {a} and {after} {b}; allowed: two alike")));
+            return Err(Error::new(format!(
+                "{before} is {a} and {after} {b}; allowed: two of the same kind"
+            )));
         }
         differences(&a, &b).map_err(|error| {
             Error::new(format!("{} and {}: {}", before.0, after.0, error.as_str()))
@@ -223,13 +225,13 @@ impl Answer {
 fn answer((name, text): (&str, &str)) -> Result<Answer, Error> {
     const ALLOWED: &str = "allowed: what `compare --json` and `ab --json` write";
     let document: Value = serde_json::from_str(text)
-        .map_err(|error| Error::new(format!("{name}: is no JSON ({error}); {ALLOWED}")))?;
+        .map_err(|error| Error::new(format!("{name}: is not JSON ({error}); {ALLOWED}")))?;
     let first = document["results"].get(0);
     match first {
         Some(row) if row["arm"].is_string() && document["experiment"].is_object() => {
             Ok(Answer { is_test: row["part"].is_string(), document })
         }
-        _ => Err(Error::new(format!("{name}: is no answer with results; {ALLOWED}"))),
+        _ => Err(Error::new(format!("{name}: is not a file with results; {ALLOWED}"))),
     }
 }
 
@@ -332,7 +334,7 @@ fn differences(a: &Answer, b: &Answer) -> Result<Diff, Error> {
             )));
         }
         if pairs.is_empty() && !after.is_empty() {
-            return Err(Error::new(format!("{}: no seed is in both", named(key))));
+            return Err(Error::new(format!("{}: they have no seed in common", named(key))));
         }
         if pairs.is_empty() {
             diff.alone.push(named(key));

@@ -44,7 +44,7 @@ impl Programs {
             };
             *place = value.get_ref().as_str().map(str::trim).filter(|line| !line.is_empty());
             if place.is_none() {
-                return Err(failed(&format!("`{}` is no command; {ALLOWED}", key.get_ref())));
+                return Err(failed(&format!("`{}` is not a command; {ALLOWED}", key.get_ref())));
             }
         }
         match (server, client) {

@@ -64,7 +64,7 @@ impl Resume {
         bed.run(&earlier, &named, seed, Some(&mut recording))?;
         let learner = recording.take_learner().filter(Learner::has_begun).ok_or_else(|| {
             Error::new(format!(
-                "--resume: the testbed `{}` does not show what a controller is told",
+                "--resume: the testbed `{}` does not expose the events of a controller",
                 bed.info().name
             ))
         })?;

@@ -53,9 +53,9 @@ pub fn tolerances(text: &str) -> Result<Vec<Tolerance>, Error> {
                 "`{part}`: {why}; allowed: `ttlb_ms:2%`, `queue_ms_p99:max(5%,1ms)`"
             ))
         };
-        let (measure, most) = part.split_once(':').ok_or_else(|| wrong("is no MEASURE:MOST"))?;
+        let (measure, most) = part.split_once(':').ok_or_else(|| wrong("is not MEASURE:MOST"))?;
         if found.iter().any(|other| other.measure == measure) {
-            return Err(wrong("stands here twice"));
+            return Err(wrong("is given twice"));
         }
         let both = most.strip_prefix("max(").and_then(|most| most.strip_suffix(')'));
         let mut read = Most { percent: 0.0, units: 0.0 };
@@ -64,9 +64,9 @@ pub fn tolerances(text: &str) -> Result<Vec<Tolerance>, Error> {
                 Some(number) => (number, &mut read.percent),
                 None => (amount.strip_suffix("ms").unwrap_or(amount), &mut read.units),
             };
-            let number: f64 = number.trim().parse().map_err(|_| wrong("is no number"))?;
+            let number: f64 = number.trim().parse().map_err(|_| wrong("is not a number"))?;
             if !(number.is_finite() && number >= 0.0) {
-                return Err(wrong("is no distance"));
+                return Err(wrong("is not a distance"));
             }
             *into = number;
         }
@@ -104,7 +104,7 @@ impl Diff {
             match self.measures.iter().find(|one| one.name == *measure) {
                 Some(one) if one.better == Better::None => {
                     return Err(Error::new(format!(
-                        "{measure}: has no good end, nothing is worse"
+                        "{measure}: has no better direction, so nothing can be worse"
                     )));
                 }
                 Some(_) => {}
@@ -112,9 +112,7 @@ impl Diff {
                     let all: Vec<&str> =
                         self.measures.iter().map(|one| one.name.as_str()).collect();
                     let all = all.join(", ");
-                    return Err(Error::new(format!(
-                        "{measure}: no measure of these; allowed: {all}"
-                    )));
+                    return Err(Error::new(format!("{measure}: unknown measure; allowed: {all}")));
                 }
             }
         }
@@ -142,7 +140,7 @@ impl Diff {
             before: None,
             after: None,
             change_pct: None,
-            failure: Some("is not in the answer any more".to_owned()),
+            failure: Some("is missing from the new result".to_owned()),
         }));
         Ok(judged)
     }
@@ -152,7 +150,7 @@ impl Diff {
 fn failure(change: &Change, most: Most) -> Option<String> {
     let (before, after) = match (change.before, change.after) {
         (Some(before), Some(after)) => (before, after),
-        (Some(_), None) => return Some("is not known any more".to_owned()),
+        (Some(_), None) => return Some("is no longer known".to_owned()),
         (None, _) => return None,
     };
     let (least, _) = worsened(change.better, after - before, change.difference);

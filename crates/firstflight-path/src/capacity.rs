@@ -59,9 +59,9 @@ pub(crate) fn queue(key: Key, text: &str) -> Result<Queue, Error> {
     let (number, unit) = value::split(&plain);
     match unit {
         "unlimited" if number.is_empty() => Ok(Queue::Unlimited),
-        "pkt" => value::count(key, number, 1, 1_000_000_000)
-            .map(Queue::Packets)
-            .map_err(|_| Error::at(key, text, "is no count of packets", "1pkt to 1000000000pkt")),
+        "pkt" => value::count(key, number, 1, 1_000_000_000).map(Queue::Packets).map_err(|_| {
+            Error::at(key, text, "is not a number of packets", "1pkt to 1000000000pkt")
+        }),
         "bdp" => value::BDP.parse(key, text).map(Queue::Bdp),
         "us" | "ms" | "s" => value::TIME.parse(key, text).map(Queue::Time),
         "B" | "kB" | "MB" => value::SIZE.parse(key, text).map(Queue::Bytes),

@@ -107,7 +107,7 @@ impl PlayedTrace {
             return Err(Error::at(
                 "start",
                 &value::print_time(ns),
-                format!("is behind the end of {file}"),
+                format!("is after the end of {file}"),
                 allowed,
             ));
         }

@@ -203,7 +203,7 @@ fn managed(
         let alone = Effects { aqm: effects.aqm, ..Effects::default() };
         let first = EFFECTS.iter().find(|setting| (setting.show)(&alone).is_some());
         let first = first.map_or("another", |setting| setting.name);
-        let wrong = format!("the queue has {first} already");
+        let wrong = format!("the queue already has {first}");
         return Err(Error::at(key, "...", wrong, format!("one of {first} and {}", key.1)));
     }
     Ok(Effects { aqm: Some(aqm), ..effects })

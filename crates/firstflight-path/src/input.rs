@@ -171,14 +171,14 @@ fn ends(file: &Path) -> io::Result<bool> {
 fn silent(patience: Duration) -> io::Error {
     io::Error::new(
         ErrorKind::TimedOut,
-        format!("a pipe or device from which nothing came for {} s", patience.as_secs_f64()),
+        format!("a pipe or device that delivered nothing for {} s", patience.as_secs_f64()),
     )
 }
 
 fn too_large(most: u64) -> io::Error {
     io::Error::new(
         ErrorKind::FileTooLarge,
-        format!("holds more than {} MiB, the most that is read of such a file", most >> 20),
+        format!("is larger than {} MiB, the limit for such a file", most >> 20),
     )
 }
 
@@ -218,10 +218,7 @@ mod tests {
     fn a_device_without_end_is_read_up_to_the_bound() {
         let error = read_within(Path::new("/dev/zero"), MOST_TEXT, Duration::from_secs(60))
             .expect_err("too much");
-        assert_eq!(
-            error.to_string(),
-            "holds more than 16 MiB, the most that is read of such a file"
-        );
+        assert_eq!(error.to_string(), "is larger than 16 MiB, the limit for such a file");
     }
 
     #[test]
@@ -247,7 +244,7 @@ mod tests {
         {
             assert_eq!(
                 error.expect_err("nobody writes").to_string(),
-                "a pipe or device from which nothing came for 0.05 s"
+                "a pipe or device that delivered nothing for 0.05 s"
             );
         }
         std::fs::remove_file(&name).expect("it was made above");

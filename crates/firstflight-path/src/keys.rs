@@ -123,7 +123,7 @@ impl Keys {
         let propagation = self.parsed(Key("", "prop"), &value::TIME)?;
         let rtt = match (self.parsed(Key("", "rtt"), &value::TIME)?, propagation) {
             (Some(_), Some(prop)) => {
-                let wrong = "the idle round trip is given already";
+                let wrong = "the idle round trip is already given";
                 let prop = value::print_time(prop);
                 return Err(Error::at("prop", &prop, wrong, "one of rtt and prop"));
             }
@@ -217,7 +217,7 @@ impl Keys {
             (Some(_), Some(text)) => Err(Error::at(
                 Key(prefix, "wander"),
                 &text,
-                "the rate has steps already",
+                "the rate already has steps",
                 "one of steps and wander",
             )),
         }

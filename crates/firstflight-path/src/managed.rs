@@ -92,7 +92,7 @@ fn options(
     mut set: impl FnMut(&str, &str) -> Result<bool, Error>,
 ) -> Result<(), Error> {
     for part in text.split('/') {
-        let unknown = || Error::at(key, text, format!("`{part}` is no setting"), names);
+        let unknown = || Error::at(key, text, format!("`{part}` is not a setting"), names);
         let (name, value) = part.trim().split_once(':').ok_or_else(unknown)?;
         if !set(name.trim(), value.trim()).map_err(|e| e.within(format!("{key}={text}")))? {
             return Err(unknown());

@@ -184,7 +184,7 @@ impl Release {
             None => false,
             Some(&"outages") => true,
             Some(other) => {
-                return Err(Error::at("outages", other, "is not the word", "`outages` or nothing"));
+                return Err(Error::at("outages", other, "is unknown", "`outages` or nothing"));
             }
         };
         Ok(Release::Grant(GrantSettings {

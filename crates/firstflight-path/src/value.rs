@@ -257,7 +257,7 @@ pub(crate) fn check_range(
     Err(Error::at(
         key,
         &print_range((low, high), print),
-        "is upside down",
+        "is in descending order",
         "the smaller value first",
     ))
 }
@@ -297,7 +297,7 @@ pub(crate) fn range(
     };
     let (low, high) = (quantity.parse(&key, low)?, quantity.parse(&key, high)?);
     if low > high {
-        Err(Error::at(key, text, "is upside down", "the smaller value first"))
+        Err(Error::at(key, text, "is in descending order", "the smaller value first"))
     } else {
         Ok((low, high))
     }

@@ -89,7 +89,7 @@ fn delay(text: &str) -> Result<Delay, Error> {
         _ => Err(Error::at(
             "delay",
             text,
-            "is no place of the propagation delay",
+            "is not a position of the propagation delay",
             "even, before or behind",
         )),
     }

@@ -171,7 +171,10 @@ impl Assignment {
     /// As [`Assignment::new`], and a one-line message for other arms.
     pub fn reshare(&mut self, shares: &[Share]) -> Result<(), Error> {
         if !self.names.iter().eq(shares.iter().map(|share| &share.arm)) {
-            return Err(Error(format!("a trial keeps its arms: {}", self.names.join(", "))));
+            return Err(Error(format!(
+                "the arms of a trial cannot change: {}",
+                self.names.join(", ")
+            )));
         }
         self.ranges = ranges(shares, &self.rooms)?;
         self.epoch += 1;
@@ -309,7 +312,7 @@ pub fn shares(text: &str) -> Result<Vec<Share>, Error> {
     let given: f64 = read.iter().filter_map(|(_, part)| *part).sum();
     let without = read.iter().filter(|(_, part)| part.is_none()).count();
     if without > 1 && without < read.len() {
-        let told = "only the first arm, the baseline, may go without a share";
+        let told = "only the first arm, the baseline, may omit its share";
         return Err(Error(format!("`{text}`: {told}, or all of them")));
     }
     if given > 1.0 + 1e-9 {
@@ -364,8 +367,9 @@ fn listed(text: &str) -> Result<Vec<(String, Option<f64>)>, Error> {
             _ => return Err(Error(format!("{piece}: allowed: ARM or ARM=SHARE, as rapid=20%"))),
         };
         let number = share.map(|share| {
-            part(share)
-                .ok_or_else(|| Error(format!("{piece}: `{share}` is no share, as 20% or 0.2")))
+            part(share).ok_or_else(|| {
+                Error(format!("{piece}: `{share}` is not a share, such as 20% or 0.2"))
+            })
         });
         match arm.trim() {
             "" => Err(Error(format!("`{text}`: an arm is missing"))),

@@ -91,7 +91,7 @@ impl Design {
         let halves =
             shares.len() == 2 && shares.iter().all(|share| (share.part - 0.5).abs() < 1e-9);
         if matches!(self.by, By::Time(_)) && !halves {
-            let told = "slots of time take two arms, in turns: leave shares out";
+            let told = "time slots alternate between two arms; leave the shares out";
             return Err(Error(told.to_owned()));
         }
         Ok(())

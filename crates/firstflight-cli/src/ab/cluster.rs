@@ -19,18 +19,14 @@ use std::process::{Command, ExitStatus, Stdio};
 /// A one-line message.
 pub(super) fn check(options: &TestOptions) -> Result<(), Error> {
     let wrong = if options.cluster.is_ray() {
-        let engine = "goes without `--engine ray`: the cluster decides that";
+        let engine = "does not go with `--engine ray`: the cluster decides";
         [
             ("--shard", options.shard.is_some(), engine),
             ("--threads", options.threads.is_some(), engine),
         ]
     } else if options.out.is_some() && options.resume.is_some() {
         [
-            (
-                "--out",
-                true,
-                "goes without --resume: blocks that are there already have no rows any more",
-            ),
+            ("--out", true, "does not go with --resume: finished blocks have no rows left"),
             ("", false, ""),
         ]
     } else {
@@ -68,7 +64,7 @@ pub(super) fn run(options: &TestOptions, experiment: &Experiment) -> Result<Tall
     let number = runner.id();
     // The runner cancels the work on the cluster; its file must be removed after that.
     let cancel = Box::new(move |_| interrupt(number));
-    graceful_with("stopping what runs on the cluster", 1, Some(cancel));
+    graceful_with("stopping the run on the cluster", 1, Some(cancel));
     let ended = runner.wait_with_output().map_err(|error| cannot_start(&python, &error))?;
     if !ended.status.success() {
         return Err(failure(ended.status, &String::from_utf8_lossy(&ended.stdout)));
@@ -76,7 +72,7 @@ pub(super) fn run(options: &TestOptions, experiment: &Experiment) -> Result<Tall
     let (known, tallies) = files::read(&sums.0)?;
     if known != *experiment {
         return Err(Error::new(
-            "--engine ray: the package ran another test than this command means; allowed: the same version of both",
+            "--engine ray: the package ran a different test than this command; install the same version of both",
         ));
     }
     Ok(tallies)
@@ -154,7 +150,7 @@ fn failure(status: ExitStatus, said: &str) -> Error {
             Error::new(said.lines().next().unwrap_or("--engine ray: refused").to_owned())
         }
         Some(INTERRUPTED) => Error::new(
-            "--engine ray: interrupted; what is in the folder of --resume need not run again",
+            "--engine ray: interrupted; finished blocks in the folder of --resume will not run again",
         ),
         _ => Error::new(format!(
             "--engine ray: the runner failed ({status}); its own message is above"

@@ -94,7 +94,7 @@ impl ClusterOptions {
 }
 
 fn part(text: &str) -> Result<(u64, u64), String> {
-    let wrong = || "is no part; allowed: I/N with 1 <= I <= N <= 10000, such as 1/4".to_owned();
+    let wrong = || "is not a part; allowed: I/N with 1 <= I <= N <= 10000, such as 1/4".to_owned();
     let (i, n) = text.split_once('/').ok_or_else(wrong)?;
     let part: (u64, u64) = (i.parse().map_err(|_| wrong())?, n.parse().map_err(|_| wrong())?);
     if (1..=part.1).contains(&part.0) && part.1 <= 10_000 { Ok(part) } else { Err(wrong()) }

@@ -30,7 +30,7 @@ impl Folder {
     pub(super) fn of(folder: &Path) -> Result<Folder, Error> {
         let folder = Folder(folder.to_owned());
         if !folder.state_file().is_file() {
-            return Err(Error::new(format!("{}: holds no trial", folder.0.display())));
+            return Err(Error::new(format!("{}: contains no trial", folder.0.display())));
         }
         Ok(folder)
     }
@@ -43,7 +43,7 @@ impl Folder {
     pub(super) fn check(folder: &Path) -> Result<Folder, Error> {
         let folder = Folder(folder.to_owned());
         if folder.state_file().exists() {
-            let wrong = "holds a trial already; name another folder";
+            let wrong = "already contains a trial; name another folder";
             return Err(Error::new(format!("{}: {wrong}", folder.0.display())));
         }
         if folder.0.as_os_str() == "-" {
@@ -239,7 +239,8 @@ impl Folder {
                     text.push('\n');
                 }
             })?;
-            let named = || format!("{}: the last row is torn and not counted", file.display());
+            let named =
+                || format!("{}: the last row is incomplete and not counted", file.display());
             torn.extend(is_torn.then(named));
         }
         Ok(Rows { text, torn })
@@ -322,7 +323,7 @@ mod tests {
         fs::write(folder.open(), row(1, 10, "open") + &row(3, 11, "open")).expect("rows");
         let Rows { text: mature, torn } = folder.gather(40).expect("rows");
         assert!(
-            torn.len() == 1 && torn[0].contains("rows.jsonl: the last row is torn"),
+            torn.len() == 1 && torn[0].contains("rows.jsonl: the last row is incomplete"),
             "{torn:?}"
         );
         assert_eq!(mature, row(1, 10, "fin") + &row(3, 11, "open"), "2 is too young, 1 is over");

@@ -101,7 +101,7 @@ impl Metrics {
         for (name, help, value) in [
             ("outside", "connections that take no part", counts.outside),
             ("left_out", "connections whose service chose a controller", counts.left_out),
-            ("failed", "connections that could not be given their arm", counts.failed),
+            ("failed", "connections that could not be assigned their arm", counts.failed),
             ("rows_dropped", "rows that found no room", counts.dropped),
             ("rows_lost", "rows that could not be written to their file", health.lost),
         ] {

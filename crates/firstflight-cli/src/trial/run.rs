@@ -54,7 +54,7 @@ pub(super) fn start(options: &StartOptions) -> Result<Done, Error> {
     if options.detach() {
         return folder.as_ref().map_or(Ok(Done::Well), detach);
     }
-    let busy = |what: &Path| Error::new(format!("{}: another trial has it", what.display()));
+    let busy = |what: &Path| Error::new(format!("{}: in use by another trial", what.display()));
     let _taken = Lock::take(options.cgroup())?.ok_or_else(|| busy(options.cgroup()))?;
     let pseudonym = pseudonyms(options.keep_key())?;
     let file = match (&folder, options.rows()) {
@@ -296,7 +296,7 @@ impl Trial<'_> {
         let usual = ratio(baseline, 1);
         let worst = others.iter().find(|arm| enough(arm) && ratio(arm, 0) > most * usual)?;
         Some(format!(
-            "{worst}: {:.2} % of segments retransmitted, {:.1} times those of {baseline}; --stop-hard {most}x",
+            "{worst}: {:.2} % of segments retransmitted, {:.1} times the share of {baseline}; --stop-hard {most}x",
             100.0 * ratio(worst, 0),
             ratio(worst, 0) / usual,
         ))
@@ -318,7 +318,7 @@ impl Trial<'_> {
         match self.write_state(test, counts, state, why) {
             Ok(()) => {
                 if self.unwritten.take().is_some() {
-                    whisper("the state of the trial is written again");
+                    whisper("the state of the trial can be written again");
                 }
             }
             Err(error) => self.unwritten(error),
@@ -328,7 +328,7 @@ impl Trial<'_> {
     #[expect(clippy::needless_pass_by_value, reason = "errors are taken")]
     fn unwritten(&mut self, error: Error) {
         if self.unwritten.is_none() {
-            whisper(&format!("{CAUTION}note:{CAUTION:#} {error}; the trial goes on"));
+            whisper(&format!("{CAUTION}note:{CAUTION:#} {error}; the trial continues"));
         }
         self.unwritten = Some(error.as_str().to_owned());
     }
@@ -435,9 +435,9 @@ fn told(assignment: &Assignment, counts: &Counts, open: usize) -> String {
     let mut told = format!("connections drawn: {}", arms.join(", "));
     for (count, what) in [
         (open as u64, "open, their rows are censored"),
-        (counts.outside, "took no part"),
+        (counts.outside, "did not take part"),
         (counts.left_out, "left out, their service chose a controller"),
-        (counts.failed, "could not be given their arm"),
+        (counts.failed, "could not be assigned their arm"),
         (counts.dropped, "rows dropped"),
     ] {
         if count > 0 {

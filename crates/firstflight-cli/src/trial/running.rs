@@ -57,7 +57,7 @@ pub(super) fn status(options: &InFolder) -> Result<Done, Error> {
     let how = match (text("state").as_str(), folder.runs()?) {
         ("running", true) => format!("running, process {}", state["process"]),
         // The arms were removed when it ended.
-        ("running", false) => "its process was killed; no arm is given any longer".to_owned(),
+        ("running", false) => "its process was killed; no more arms are assigned".to_owned(),
         (other, _) => other.to_owned(),
     };
     let mut lines = format!("{}: {how}\n", options.folder.display());
@@ -72,9 +72,9 @@ pub(super) fn status(options: &InFolder) -> Result<Done, Error> {
     let count = |name: &str| state[name].as_u64().unwrap_or(0);
     let _ = write!(lines, "{} open", count("open"));
     for (name, what) in [
-        ("outside", "took no part"),
+        ("outside", "did not take part"),
         ("left_out", "left out, their service chose a controller"),
-        ("failed", "could not be given their arm"),
+        ("failed", "could not be assigned their arm"),
         ("dropped", "rows dropped"),
         ("rows_waiting", "rows not yet written"),
         ("rows_lost", "rows lost"),
@@ -117,7 +117,7 @@ fn of_state(state: &Value) -> Done {
 pub(super) fn stop(options: &InFolder) -> Result<Done, Error> {
     let folder = Folder::of(&options.folder)?;
     if !folder.runs()? {
-        return Err(Error::new(format!("{}: does not run", options.folder.display())));
+        return Err(Error::new(format!("{}: is not running", options.folder.display())));
     }
     folder.interrupt()?;
     wait("the trial to end", || folder.runs().map(|runs| !runs))?;
@@ -148,7 +148,7 @@ pub(super) fn reshare(options: &SharesOptions) -> Result<Done, Error> {
     let folder = Folder::of(&options.of.folder)?;
     shares(&options.shares).map_err(|error| Error::new(error.to_string()))?;
     if !folder.runs()? {
-        return Err(Error::new(format!("{}: does not run", options.of.folder.display())));
+        return Err(Error::new(format!("{}: is not running", options.of.folder.display())));
     }
     let before = folder.state()?["epoch"].clone();
     let file = folder.wanted();

@@ -42,7 +42,7 @@ impl Answer {
         for (count, what) in [
             (counts.failed, "connections without room for their state"),
             (counts.dropped, "records dropped"),
-            (incomplete, "connections lack records: in no result"),
+            (incomplete, "connections lack records and are in no result"),
             (tail_unseen, "connections whose last ACKs were not seen"),
         ] {
             if count > 0 {

@@ -103,7 +103,7 @@ impl Session {
 
     fn follow(&mut self, watch: &Watch, options: &Options, stop: Stop) -> Result<(), Error> {
         let began = Instant::now();
-        whisper("watching; nothing is changed; Ctrl-C ends it");
+        whisper("watching without changing anything; press Ctrl-C to stop");
         let progress = Progress::begin("{msg}", Unit::Words, None);
         let mut last = began;
         loop {
@@ -215,7 +215,7 @@ impl Session {
         let empty = results.connections.is_empty();
         give(options.json.as_ref(), &Answer { results, seen: self.seen })?;
         if empty {
-            short_of.push("no connection was established, sent for 10 ACKs and ended meanwhile");
+            short_of.push("no connection was established, received 10 ACKs and ended in this time");
         }
         for why in &short_of {
             whisper(&format!("{CAUTION}note:{CAUTION:#} {why}"));

@@ -22,8 +22,9 @@ impl Run {
 
     /// Standard output as JSON.
     pub(crate) fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout)
-            .unwrap_or_else(|error| panic!("standard output is no JSON ({error}): {}", self.stdout))
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| {
+            panic!("standard output is not JSON ({error}): {}", self.stdout)
+        })
     }
 }
 

@@ -64,10 +64,10 @@ fn shards_merged_in_any_order_are_the_whole() {
         "a missing shard is a result that fell short"
     );
     let rows: [(&[&str], &str); 4] = [
-        (&["a.ffab", "a.ffab"], "holds block 0, which another shard holds too"),
+        (&["a.ffab", "a.ffab"], "contains block 0, as does another shard"),
         (&["a.ffab", "other.ffab"], "belongs to another test than a.ffab"),
         (&["damaged.ffab"], "is damaged: its checksum is wrong"),
-        (&["words.ffab"], "is no shard"),
+        (&["words.ffab"], "is not a shard"),
     ];
     well_in(&folder, &["ab", "--flows", "100", "--seed", "9", "--save", "other.ffab"]);
     let mut bytes = fs::read(folder.path().join("b.ffab")).unwrap();
@@ -553,7 +553,7 @@ fn bad_input_is_one_line() {
         (&["--arms", "slowstart"], "arms `slowstart` and `slowstart` are the same"),
         (&["--arms", "rapidd"], "did you mean `rapid`?"),
         (&["--baseline", "rapid,slowstart"], "--baseline rapid,slowstart: 2 arms; allowed: one"),
-        (&["--shard", "3/2"], "--shard 3/2: is no part"),
+        (&["--shard", "3/2"], "--shard 3/2: is not a part"),
         (&["--shard", "1/2"], "needs --save FILE or --resume FOLDER"),
         (&["--out", "rows.xlsx"], "unknown kind of file"),
         (&["--limit", "9999"], "--limit 9999: "),
@@ -562,8 +562,8 @@ fn bad_input_is_one_line() {
         (&["--engine", "spark"], "--engine spark: unknown value"),
         (&["--shards", "4"], "--shards: goes with `--engine ray`"),
         (&["--engine", "ray", "--shards", "0"], "--shards 0: "),
-        (&["--engine", "ray", "--shard", "1/2"], "--shard: goes without `--engine ray`"),
-        (&["--out", "rows.csv", "--resume", "kept"], "--out: goes without --resume"),
+        (&["--engine", "ray", "--shard", "1/2"], "--shard: does not go with `--engine ray`"),
+        (&["--out", "rows.csv", "--resume", "kept"], "--out: does not go with --resume"),
     ];
     let before = inside(&folder);
     for (arguments, told) in rows {

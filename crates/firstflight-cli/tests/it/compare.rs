@@ -470,7 +470,11 @@ fn flows_of_a_stack_share_a_bottleneck_with_its_own_controller() {
 
     let web = run(&[&together[..], &["--app", "web:3:1s"]].concat());
     assert_eq!((web.code, web.said().len()), (2, 1), "{}", web.stderr);
-    assert!(web.stderr.contains("flows of the same distance that carry `bulk`"), "{}", web.stderr);
+    assert!(
+        web.stderr.contains("all flows need the same distance and carry `bulk`"),
+        "{}",
+        web.stderr
+    );
     let varies = well(&[&together[..], &["--arms", "quinn:bbr"]].concat());
     assert!(varies.stderr.contains("quinn:bbr is not repeatable"), "{}", varies.stderr);
 }
@@ -697,7 +701,7 @@ fn what_several_flows_cannot_be_is_said_in_one_line() {
         (&["--apart", "5"], "the unit is missing"),
         (&["--jitter", "1"], "the unit is missing"),
         (&["--app", "web:3"], "allowed: bulk, web:COUNT:PAUSE"),
-        (&["--app", "video:1MB:64kB:0s"], "EVERY is no time above 0"),
+        (&["--app", "video:1MB:64kB:0s"], "EVERY is not a time above 0"),
         (&["--flows", "2", "--report", "x.html"], "--report: shows one flow alone"),
     ] {
         let run = run(&[&["compare"][..], options].concat());

@@ -197,7 +197,7 @@ fn a_table_of_functions_in_c_agrees_to_the_byte_and_a_planted_cut_is_found() {
     for (name, change, why) in [
         ("none", ["return &table;", "return (void)table.version, NULL;"], "it has no table"),
         ("other", ["{FIRSTFLIGHT_VERSION,", "{FIRSTFLIGHT_VERSION + 1,"], "has version 2"),
-        ("nobody", ["if (c) c->mss", "return 0; if (c) c->mss"], "it makes no controller"),
+        ("nobody", ["if (c) c->mss", "return 0; if (c) c->mss"], "it creates no controller"),
         (
             "hidden",
             ["*firstflight_controller(void) {", "*another(void) {"],

@@ -121,7 +121,7 @@ fn what_cannot_be_evaluated_is_refused_in_a_line() {
         (&["evaluate", "rapid", "--quick", "--full"], "--quick and --full: allowed: one of them"),
         (
             &["evaluate", "rapid", "--dry-run", "--annex", "x.md"],
-            "--annex: there are no results here",
+            "--annex: this run has no results",
         ),
     ];
     for (arguments, said) in table {

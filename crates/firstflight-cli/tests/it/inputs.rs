@@ -83,7 +83,7 @@ fn a_file_without_an_end_is_refused_in_bounded_memory() {
     }
     let run = end(start(&folder, &["run", "/dev/zero"]));
     assert!(
-        run.stderr.contains("/dev/zero: holds more than 16 MiB"),
+        run.stderr.contains("/dev/zero: is larger than 16 MiB"),
         "it is said why: {}",
         run.stderr
     );
@@ -102,7 +102,7 @@ fn a_pipe_that_nobody_writes_to_is_given_up() {
         let run = end(child);
         assert_refused(&run, &arguments.join(" "));
         assert!(
-            run.stderr.contains("nothing came for 10 s"),
+            run.stderr.contains("delivered nothing for 10 s"),
             "{}: {}",
             arguments.join(" "),
             run.stderr
@@ -266,7 +266,7 @@ fn a_part_of_a_test_that_holds_nothing_is_no_failure() {
         let file = part.replace('/', "of");
         let run = run_in(&folder, &[&test[..], &["--shard", part, "--save", &file]].concat());
         assert_eq!(run.code, 0, "{part}: {}", run.stderr);
-        let empty = run.stderr.contains("part 2/2 is empty: this test has 1 block");
+        let empty = run.stderr.contains("part 2/2 is empty: the test has only 1 block");
         assert_eq!(empty, part == "2/2", "an empty part is said to be one: {}", run.stderr);
     }
     let whole = run_in(&folder, &[&test[..], &["--json", "-"]].concat());

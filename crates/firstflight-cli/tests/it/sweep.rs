@@ -128,7 +128,7 @@ fn a_sweep_has_a_page() {
 fn what_cannot_be_swept_is_refused_in_one_line() {
     let rows = [
         (&["--sweep", "rtt"][..], "--sweep rtt: has no values"),
-        (&["--sweep", "rtt=300ms..10ms"], "upside down"),
+        (&["--sweep", "rtt=300ms..10ms"], "descending order"),
         (&["--sweep", "rtx=1ms,2ms"], "unknown key (did you mean `rtt`?)"),
         (&["--sweep", "rtt=1ms,2ms", "--sweep", "rtt=3ms"], "--sweep rtt: given twice"),
         (&["--sweep", "rtt=1ms", "--sweep", "loss=0", "--sweep", "ack=1"], "one or two"),

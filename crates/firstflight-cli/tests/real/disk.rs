@@ -113,7 +113,7 @@ fn a_test_whose_rows_find_no_room_keeps_its_result() {
     let output = limited(folder.path(), 4, &arguments);
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("the test goes on without its rows"), "{said}");
+    assert!(said.contains("the test continues without its rows"), "{said}");
     assert!(text(&output.stdout).contains("40 connections"), "{output:?}");
     assert_eq!(inside(folder.path()), Vec::<String>::new());
 }

@@ -177,7 +177,7 @@ mod with_bpf {
                 .unwrap_or_else(|| panic!("no {name} in:\n{said}"))
         });
         assert!(
-            said.contains("there is another one now") && said.contains("another: yes"),
+            said.contains("a new one has started") && said.contains("another: yes"),
             "it says so: {said}"
         );
         assert!(

@@ -182,7 +182,10 @@ fn a_trial_that_makes_no_sense_is_refused_before_anything_is_served() {
             vec!["--trial", "slowstart,rapid=8%", "--rows", rows, "--max-share", "rapid=5%"],
             "at most 5",
         ),
-        (vec!["--trial", "slowstart,rapid=8%", "--rows", rows, "--unit", "time"], "in turns"),
+        (
+            vec!["--trial", "slowstart,rapid=8%", "--rows", rows, "--unit", "time"],
+            "alternate between two arms",
+        ),
         (vec!["--trial", "slowstart,rapid", "--rows", rows, "--slot", "9s"], "--unit time"),
         (vec!["--enrol", "20%"], "needs --trial"),
         (

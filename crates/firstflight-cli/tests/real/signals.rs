@@ -47,14 +47,14 @@ const LONG: &[Long] = &[
             "--json",
             "out.json",
         ],
-        "stopping after the trials under way",
+        "stopping after the running trials",
     ),
     computes(
         &[
             "compare", "--flows", "2", "--bytes", "1MB", "--repeat", "100000", "--arms", "rapid",
             "--json", "out.json",
         ],
-        "stopping after the trials under way",
+        "stopping after the running trials",
     ),
     computes(
         &[

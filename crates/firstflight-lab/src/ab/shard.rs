@@ -42,9 +42,9 @@ pub fn decode(name: &str, bytes: &[u8]) -> Result<(Experiment, Tallies), Error> 
         return Err(bad("is too short for a shard"));
     };
     let Some(end) = body.iter().position(|byte| *byte == b'\n') else {
-        return Err(bad("is no shard"));
+        return Err(bad("is not a shard"));
     };
-    let header: Header = serde_json::from_slice(&body[..end]).map_err(|_| bad("is no shard"))?;
+    let header: Header = serde_json::from_slice(&body[..end]).map_err(|_| bad("is not a shard"))?;
     if header.firstflight_ab != env!("CARGO_PKG_VERSION") {
         return Err(bad(&format!(
             "was written by version {}, this is {}",
@@ -88,7 +88,7 @@ pub fn join(shards: Vec<(String, Experiment, Tallies)>) -> Result<(Experiment, T
             tallies.blocks.iter().find(|block| sum.blocks.binary_search(block).is_ok())
         {
             return Err(Error::new(format!(
-                "{name}: holds block {block}, which another shard holds too; allowed: every block once"
+                "{name}: contains block {block}, as does another shard; allowed: each block once"
             )));
         }
         sum.merge(&tallies);

@@ -43,7 +43,7 @@ fn advice(analysis: &Analysis) -> Vec<String> {
                     let loss = if least {
                         "and loses least"
                     } else {
-                        "its loss differs from the others' by no more than chance"
+                        "its loss does not differ significantly from the others'"
                     };
                     format!(
                         "{}: {} is fastest{} {loss}",
@@ -137,7 +137,7 @@ fn warnings(analysis: &Analysis) -> Vec<String> {
     for (bound, share) in &analysis.clipped {
         if *share > 0.01 {
             warnings.push(format!(
-                "the bound `{bound}` held back a value of {:.1} % of the connections",
+                "the bound `{bound}` limited a value of {:.1} % of the connections",
                 share * 100.0
             ));
         }

@@ -182,7 +182,7 @@ pub fn kernel_counterpart(name: &str) -> Result<String, Error> {
     #[cfg(all(feature = "linux", target_os = "linux"))]
     return kernel::counterpart(name).ok_or_else(|| {
         Error::new(format!(
-            "controller `kernel:{name}`: there is nothing like it among ours; name one with --against"
+            "controller `kernel:{name}`: none of our arms corresponds to it; name one with --against"
         ))
     });
     #[cfg(not(all(feature = "linux", target_os = "linux")))]

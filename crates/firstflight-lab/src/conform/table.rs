@@ -126,7 +126,7 @@ impl Table {
         // SAFETY: the record lives as long as the call.
         self.controller = unsafe { (self.functions.create)(record) };
         if self.controller.is_null() {
-            return Err(Error::new(format!("{}: it makes no controller", self.name)));
+            return Err(Error::new(format!("{}: it creates no controller", self.name)));
         }
         Ok(())
     }

@@ -54,7 +54,7 @@ impl Check {
         }
         let twice = connections.saturating_mul(2);
         (!self.passed).then(|| {
-            format!("the baseline differs from itself by more than chance; run {twice} connections")
+            format!("the baseline differs significantly from itself; run {twice} connections")
         })
     }
 }

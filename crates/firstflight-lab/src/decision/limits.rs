@@ -24,5 +24,5 @@ pub struct Limits {
 #[cfg(feature = "request")]
 fn price(text: &str) -> Result<f64, String> {
     let number = text.parse::<f64>().ok().filter(|number| (0.0..=100_000.0).contains(number));
-    number.ok_or_else(|| "is no price; allowed: a number from 0 to 100000".to_owned())
+    number.ok_or_else(|| "is not a price; allowed: a number from 0 to 100000".to_owned())
 }

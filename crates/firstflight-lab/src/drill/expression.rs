@@ -266,7 +266,7 @@ impl<I: Info> Parser<'_, I> {
                 Some(digits) => i64::from_str_radix(digits, 16),
                 None => token.parse(),
             };
-            return value.map_err(|_| format!("`{token}` is no whole number"));
+            return value.map_err(|_| format!("`{token}` is not a whole number"));
         }
         constant(&token)
             .or_else(|| self.info.value(&token))

@@ -364,7 +364,7 @@ fn seconds(text: &str) -> Result<(u64, &str), String> {
         end += 1 + places;
     }
     if whole == 0 && fraction.is_empty() {
-        return Err(format!("`{}` does not begin with a time", first_line(text)));
+        return Err(format!("`{}` does not start with a time", first_line(text)));
     }
     let nanos: String = fraction.chars().chain("000000000".chars()).take(9).collect();
     let whole: u64 =
@@ -380,7 +380,7 @@ fn seconds(text: &str) -> Result<(u64, &str), String> {
 /// A call of the application.
 fn call(text: &str) -> Result<What, String> {
     let Some((name, rest)) = text.split_once('(') else {
-        return Err(format!("`{}` is no event", first_line(text)));
+        return Err(format!("`{}` is not an event", first_line(text)));
     };
     let name = name.trim();
     let (arguments, result) = rest.rsplit_once(')').unwrap_or((rest, ""));
@@ -507,7 +507,7 @@ impl Segment {
 }
 
 fn sequence(text: &str) -> Result<(u64, u64), String> {
-    let shape = || format!("`{text}` is no FROM:TO(BYTES)");
+    let shape = || format!("`{text}` is not FROM:TO(BYTES)");
     let (from, rest) = text.split_once(':').ok_or_else(shape)?;
     let (to, bytes) = rest.split_once('(').ok_or_else(shape)?;
     let bytes = bytes.strip_suffix(')').ok_or_else(shape)?;
@@ -519,6 +519,6 @@ fn sequence(text: &str) -> Result<(u64, u64), String> {
 }
 
 fn number(text: &str) -> Result<u64, String> {
-    let value: u64 = text.parse().map_err(|_| format!("`{text}` is no number"))?;
+    let value: u64 = text.parse().map_err(|_| format!("`{text}` is not a number"))?;
     if value > u64::from(u32::MAX) { Err(format!("`{text}` is beyond 32 bits")) } else { Ok(value) }
 }

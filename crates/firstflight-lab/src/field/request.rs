@@ -175,7 +175,8 @@ impl FieldRequest {
         let Some(file) = &self.earlier else { return Ok(None) };
         let tables = table::files(file)?;
         let file = FileName::of(file);
-        let first = tables.first().ok_or_else(|| Error::new(format!("{file}: holds no table")))?;
+        let first =
+            tables.first().ok_or_else(|| Error::new(format!("{file}: contains no table")))?;
         let header = table::names(first)?;
         if let Some(name) = by.iter().find(|name| !header.contains(name)) {
             return Err(table::missing(&file, name, &header));

@@ -130,7 +130,7 @@ impl Table {
         file: &FileName,
         mut reader: csv::Reader<Ends<impl Read>>,
     ) -> Result<(), Error> {
-        let broken = |error: csv::Error| Error::new(format!("{file}: is no table: {error}"));
+        let broken = |error: csv::Error| Error::new(format!("{file}: is not a table: {error}"));
         let header = reader.headers().map_err(broken)?.clone();
         let places = self.places(file, &header.iter().collect::<Vec<_>>())?;
         let mut record = csv::StringRecord::new();
@@ -158,8 +158,9 @@ impl Table {
         let mut lines = Lines::of(BufReader::new(bytes));
         while let Some(line) = lines.next_line().map_err(wrong)? {
             let row = line.row(serde_json::from_slice::<Object>);
-            let row =
-                row.map_err(|(number, what)| wrong((number, format!("is no object: {what}"))))?;
+            let row = row.map_err(|(number, what)| {
+                wrong((number, format!("is not a JSON object: {what}")))
+            })?;
             let Some(row) = row else {
                 self.torn(file);
                 return Ok(());
@@ -180,7 +181,7 @@ impl Table {
 
     /// Notes that the last row of a file is incomplete: a program was killed, or its disk was full.
     fn torn(&mut self, file: &FileName) {
-        self.remarks.push(format!("{file}: the last row is torn and not counted"));
+        self.remarks.push(format!("{file}: the last row is incomplete and not counted"));
     }
 
     #[cfg(feature = "parquet")]
@@ -240,7 +241,10 @@ impl Table {
         match column {
             Column::Text(texts) => texts.push(cell),
             Column::Number(numbers) => numbers.push(number(cell).ok_or_else(|| {
-                format!("`{}` under `{name}` is no number, 0 or more", cell.unwrap_or_default())
+                format!(
+                    "`{}` under `{name}` is not a number; allowed: 0 or more",
+                    cell.unwrap_or_default()
+                )
             })?),
         }
         Ok(())
@@ -316,7 +320,7 @@ pub(super) fn names(file: &FileName) -> Result<Vec<String>, Error> {
         let read = BufReader::new(bytes).take(LONGEST_LINE).read_line(&mut line);
         read.map_err(|error| at(file, "line", 1, &error.to_string()))?;
         let row: Object = serde_json::from_str(&line)
-            .map_err(|error| at(file, "line", 1, &format!("is no object: {error}")))?;
+            .map_err(|error| at(file, "line", 1, &format!("is not a JSON object: {error}")))?;
         return Ok(row.keys().cloned().collect());
     }
     let mut first = String::new();
@@ -324,7 +328,7 @@ pub(super) fn names(file: &FileName) -> Result<Vec<String>, Error> {
     read.map_err(|error| at(file, "line", 1, &error.to_string()))?;
     let mut reader = cells(first.as_bytes(), first.as_bytes());
     let header = reader.headers();
-    let header = header.map_err(|error| Error::new(format!("{file}: is no table: {error}")))?;
+    let header = header.map_err(|error| Error::new(format!("{file}: is not a table: {error}")))?;
     Ok(header.iter().map(str::to_owned).collect())
 }
 
@@ -339,7 +343,7 @@ fn cells<R: Read>(first: &[u8], bytes: R) -> csv::Reader<R> {
 
 #[cfg(feature = "parquet")]
 fn no_parquet(file: &FileName, error: &parquet::errors::ParquetError) -> Error {
-    Error::new(format!("{file}: is no Parquet that can be read: {error}"))
+    Error::new(format!("{file}: is not readable Parquet: {error}"))
 }
 
 #[cfg(feature = "parquet")]

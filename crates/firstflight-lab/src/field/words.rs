@@ -63,18 +63,18 @@ fn warnings(answer: &Answer, rows: &Rows) -> Vec<String> {
     }
     for row in answer.results.iter().filter(|row| row.rows_left_out * 20 > row.rows) {
         told.push(format!(
-            "{}: {} rows are left out, for their size and round trip are missing in the other arm",
+            "{}: {} rows are left out because the other arm has none of their size and round trip",
             row.arm, row.rows_left_out
         ));
     }
     if rows.slots.is_some() {
         told.push(if rows.unsettled > 0 {
-            format!("{} rows of the beginnings of slots are left out", rows.unsettled)
+            format!("{} rows from the start of slots are left out", rows.unsettled)
         } else {
-            "no row is left out at the beginning of a slot (--settle), when connections of the slot before still run".to_owned()
+            "no rows are left out at the start of slots (--settle), when connections of the previous slot still run".to_owned()
         });
     } else if rows.own {
-        told.push("every row counts as a unit of its own; if clients return, --cluster names their column, or intervals are too narrow".into());
+        told.push("each row counts as a unit; if clients return, name their column with --cluster, otherwise intervals are too narrow".into());
     } else if assigned(rows).0 {
         told.push("clients have connections in several arms: arms that share a bottleneck change each other's results (Spang et al., IMC 2021)".into());
     }
@@ -90,7 +90,7 @@ fn warnings(answer: &Answer, rows: &Rows) -> Vec<String> {
         answer.aa.as_ref().and_then(|aa| aa.always_valid_pct).filter(|aa| !aa.covers(0.0))
     {
         told.push(format!(
-            "the baseline differs from itself by {:.1} %: something else than the arm decides",
+            "the baseline differs from itself by {:.1} %: something other than the arm causes differences",
             aa.value.abs()
         ));
     }
@@ -135,7 +135,7 @@ fn sentence(row: &EffectRow, baseline: &str) -> String {
             ranged(always)
         ),
         (true, None) => format!(
-            "{}: completion times {} than with {baseline} at equal size, if this end was fixed before; not yet for one who looks along the way",
+            "{}: completion times {} than with {baseline} at equal size, if this end was fixed in advance; not yet for repeated looks",
             row.arm,
             ranged(found)
         ),

@@ -63,11 +63,11 @@ pub fn own_parts(parts: Vec<OwnPart>) -> Result<(), Error> {
             )));
         }
         if taken.iter().any(|known| known.eq_ignore_ascii_case(name)) {
-            return Err(Error::new(format!("`{name}`: there is one of this name already")));
+            return Err(Error::new(format!("`{name}`: this name is already in use")));
         }
         taken.push(name.to_owned());
     }
-    KNOWN.set(parts).map_err(|_| Error::new("parts of one's own are made known once"))
+    KNOWN.set(parts).map_err(|_| Error::new("own parts can be registered only once"))
 }
 
 /// Separates user-defined parts in `parts` from an arm: returns them, and the arm with stand-ins in

@@ -45,7 +45,7 @@ impl Correlation {
             let (i, j) = (place(a)?, place(b)?);
             if i == j || matrix[i][j] != 0.0 {
                 return Err(format!(
-                    "{} and {} stand twice; allowed: each pair once",
+                    "{} and {} are given twice; allowed: each pair once",
                     a.name(),
                     b.name()
                 ));

@@ -333,9 +333,8 @@ fn read_top(top: &Section<'_>, population: &mut Population) -> Result<(), Error>
             let letter = match status.text()? {
                 letter @ ("S" | "C" | "D" | "U" | "A") => letter.chars().next().unwrap_or('A'),
                 other => {
-                    return Err(
-                        status.bad(format_args!("`{other}` is no status; allowed: S, C, D, U, A"))
-                    );
+                    return Err(status
+                        .bad(format_args!("`{other}` is not a status; allowed: S, C, D, U, A")));
                 }
             };
             population.sources.push(Source {
@@ -399,7 +398,7 @@ fn read_groups(
         if name.is_empty() || groups.iter().any(|group| group.name == name) {
             return Err(section.bad(
                 "name",
-                format_args!("`{name}` is empty or stands twice; allowed: a name of its own"),
+                format_args!("`{name}` is empty or given twice; allowed: a unique name"),
             ));
         }
         let weight = section.need("weight")?.number_that(
@@ -448,7 +447,7 @@ fn check_together(group: &Group, section: &Section<'_>) -> Result<(), Error> {
     if group.bursts.is_some() && !lossless {
         return Err(section.bad(
             "bursts",
-            "stands beside a `loss` of single packets; allowed: one of the two, or `loss = 0`",
+            "is given together with a `loss` of single packets; allowed: one of the two, or `loss = 0`",
         ));
     }
     let mixed = |variable: &Variable| {
@@ -535,7 +534,7 @@ fn fill(group: &mut Group, section: &Section<'_>, reader: &Reader<'_>) -> Result
     }
     match (section.get("responses"), section.get("video")) {
         (Some(_), Some(video)) => {
-            return Err(video.bad("stands beside `responses`; allowed: one of the two"));
+            return Err(video.bad("is given together with `responses`; allowed: one of the two"));
         }
         (Some(field), None) => group.workload = Workload::responses(&field, &table)?,
         (None, Some(field)) => group.workload = Workload::video(&field, &table)?,
@@ -589,7 +588,7 @@ impl Reader<'_> {
                 return texts
                     .get(name)
                     .cloned()
-                    .ok_or_else(|| field.bad(format_args!("{name} was not given along")));
+                    .ok_or_else(|| field.bad(format_args!("{name} was not provided")));
             }
             Files::In(folder) => folder,
         };
@@ -619,7 +618,7 @@ impl Reader<'_> {
             let only = group.text()?;
             rows = rows.only(only).ok_or_else(|| {
                 group.bad(format_args!(
-                    "{name} has no rows of the group `{only}`, or they weigh nothing"
+                    "{name} has no rows of the group `{only}`, or their weights are 0"
                 ))
             })?;
         }

@@ -130,7 +130,10 @@ pub fn parse(file: &str, text: &str) -> Result<BTreeMap<Variable, (QuantileTable
         let (unit, factor) = variable.csv_unit(unit).ok_or_else(|| {
             bad(
                 number,
-                format!("unit: `{unit}` is no unit of {name}; allowed: {}", variable.csv_units()),
+                format!(
+                    "unit: `{unit}` is not a unit of {name}; allowed: {}",
+                    variable.csv_units()
+                ),
             )
         })?;
         let read = |key: &str, text: &str| {

@@ -68,7 +68,7 @@ impl Rows {
                 return Err(bad(1, format!("column `{name}` is unknown; allowed: {}", known())));
             }
             if header[..index].contains(name) {
-                return Err(bad(1, format!("column `{name}` stands twice; allowed: once")));
+                return Err(bad(1, format!("column `{name}` is given twice; allowed: once")));
             }
         }
         for needed in ["rtt_ms", "rate_mbps"] {
@@ -98,10 +98,7 @@ impl Rows {
             paths,
         };
         if rows.weight() <= 0.0 {
-            return Err(bad(
-                1,
-                "weight: all rows weigh nothing; allowed: more than 0 in sum".into(),
-            ));
+            return Err(bad(1, "weight: all weights are 0; allowed: a sum above 0".into()));
         }
         Ok(rows)
     }

@@ -216,7 +216,7 @@ pub fn testbeds() -> impl TypedValueParser<Value = &'static dyn Testbed> {
 fn testbed(named: &'static dyn Testbed, real: bool) -> Result<&'static dyn Testbed, Error> {
     let testbed: &'static dyn Testbed = match named.info().name {
         "sim" if real => {
-            return Err(Error::new("--real: real sockets are those of `--on quic`"));
+            return Err(Error::new("--real: only `--on quic` has real sockets"));
         }
         "quic" if real => &quic_real::BED,
         _ => named,

@@ -82,7 +82,7 @@ fn parse_app(text: &str, bytes: u64) -> Result<App, String> {
             every: size::time(every)
                 .ok()
                 .filter(|every| *every > Nanos::ZERO)
-                .ok_or("EVERY is no time above 0, such as 150ms")?,
+                .ok_or("EVERY is not a time above 0, such as 150ms")?,
         }),
         ["blocks", block, run] => Ok(App::Blocks {
             block: size::parse(block).map_err(|what| part("BLOCK", what))?,

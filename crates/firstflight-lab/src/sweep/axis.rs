@@ -106,7 +106,7 @@ fn spread(key: &str, from: &str, to: &str, points: &str) -> Result<Vec<String>, 
         return Err(format!("{from} and {to} have units of different kinds"));
     }
     if first.number >= last.number {
-        return Err("is upside down; allowed: the smaller value first".into());
+        return Err("is in descending order; allowed: the smaller value first".into());
     }
     let whole =
         first.units[0].0 == "pkt" || first.units[0].0.is_empty() && first.whole && last.whole;
@@ -209,7 +209,7 @@ mod tests {
             ("rtt=", "are missing"),
             ("rtt=1ms,,2ms", "a value is missing"),
             ("rtt=1ms,1ms", "comes twice"),
-            ("rtt=100ms..10ms", "upside down"),
+            ("rtt=100ms..10ms", "descending order"),
             ("rtt=10ms..1Mbit", "different kinds"),
             ("rtt=10ms..3 weeks", "unknown unit"),
             ("rtt=10ms..x", "not a number"),

@@ -136,7 +136,7 @@ impl SweepPlan {
         let points: Vec<Option<Comparison>> =
             self.points.par_iter().map(run).collect::<Result<_, Error>>()?;
         if points.iter().all(Option::is_none) {
-            return Err(Error::new("stopped before one point of the sweep was through"));
+            return Err(Error::new("stopped before any point of the sweep was complete"));
         }
         Ok(Sweep { plan: self.clone(), points })
     }

@@ -104,12 +104,12 @@ impl Info {
         }
         if arm.parts().is_some_and(|arm| arm.sender.acks.is_some()) && !self.obeys_ack_every {
             return refused(
-                "`acks` asks the simulator's receiver: on this testbed the stack acknowledges as it does",
+                "`acks` configures the simulator's receiver; on this testbed, the stack decides when to acknowledge",
             );
         }
         if !self.counts_marks && arm.parts().is_some_and(|arm| arm.avoidance.counts_marks()) {
             return refused(
-                "a real stack does not tell our controllers how many bytes arrived marked, nor sends ECT(1): use the simulator",
+                "a real stack does not report to our controllers how many bytes arrived marked, nor sends ECT(1): use the simulator",
             );
         }
         match &arm.sender {
@@ -123,13 +123,13 @@ impl Info {
         }
         if scenario.path.acks().is_some() && !self.obeys_ack_every {
             return Err(Error::new(format!(
-                "path `{}`: `ack=` is for the simulator's receiver; on the testbed `{}` the stack acknowledges as it does",
+                "path `{}`: `ack=` is for the simulator's receiver; on the testbed `{}`, the stack decides when to acknowledge",
                 scenario.path, self.name
             )));
         }
         if !scenario.receiver.is_empty() && !self.kernel_receiver {
             return Err(Error::new(format!(
-                "testbed `{}`: its receiver is no kernel and has no settings",
+                "testbed `{}`: its receiver is not a kernel and has no settings",
                 self.name
             )));
         }
@@ -219,7 +219,7 @@ pub trait Testbed: Send + Sync {
         arrangement: &Arrangement,
     ) -> Result<Together, Error> {
         self.check_flows(scenario, flows, arrangement)?;
-        Err(Error::new(format!("testbed `{}` runs no several flows", self.info().name)))
+        Err(Error::new(format!("testbed `{}` cannot run several flows", self.info().name)))
     }
 
     /// Checks that it can run these flows with their individual settings.
@@ -256,7 +256,7 @@ pub(super) fn objects_of(
         App::Bulk(bytes) if flow.rtt_extra == Nanos::ZERO => Ok(Some(bytes)),
         App::Endless if flow.rtt_extra == Nanos::ZERO => Ok(None),
         _ => Err(Error::new(format!(
-            "testbed `{testbed}`: flows of the same distance that carry `bulk`; the simulator has others"
+            "testbed `{testbed}`: all flows need the same distance and carry `bulk`; the simulator supports others"
         ))),
     };
     let plain = |access: &Access| {
@@ -265,7 +265,7 @@ pub(super) fn objects_of(
     };
     if !arrangement.access.iter().all(plain) {
         return Err(Error::new(format!(
-            "testbed `{testbed}`: no flow has an access of its own here; the simulator has others"
+            "testbed `{testbed}`: flows cannot have their own access links here; the simulator supports them"
         )));
     }
     flows.iter().map(object).collect()

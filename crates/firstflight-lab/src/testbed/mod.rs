@@ -38,7 +38,7 @@ impl Testbeds {
     pub fn add(&mut self, testbed: &'static dyn Testbed) -> Result<(), Error> {
         let name = testbed.info().name;
         if self.names().any(|known| known == name) {
-            return Err(Error::new(format!("testbed `{name}`: there is one of that name")));
+            return Err(Error::new(format!("testbed `{name}`: this name is already in use")));
         }
         self.0.push(testbed);
         Ok(())

@@ -156,7 +156,7 @@ impl Scenario {
             }
             (Some(_), _) if self.path.receive_aggregation().is_some() => {
                 return refused(
-                    "`acks` has no say where the receiving host merges packets (`gro=`)",
+                    "`acks` has no effect if the receiving host merges packets (`gro=`)",
                 );
             }
             (_, Hosts::Quic(host)) => quic::Host { asks_acks: asks, ..host }.into(),

@@ -319,7 +319,7 @@ fn a_population_travels_with_its_files() {
     let line = Population::from_parts("elsewhere", &here.to_string(), &BTreeMap::new())
         .expect_err("a file is missing")
         .to_string();
-    assert!(line.contains("measured.csv was not given along"), "`{line}` should name the file");
+    assert!(line.contains("measured.csv was not provided"), "`{line}` should name the file");
 }
 
 #[test]

@@ -92,7 +92,7 @@ fn what_is_outside_the_subset_is_named_with_its_line_and_never_guessed() {
         ("0 %{ assert 1", "`}%` is missing"),
         ("0 < S 0:5(4) win 3", "do not make 5"),
         ("0 < . 1:1(0) ack 1 win 3 <weird 4>", "weird"),
-        ("+x write(4, ..., 4) = 4", "does not begin with a time"),
+        ("+x write(4, ..., 4) = 4", "does not start with a time"),
         ("0 setsockopt(4, SOL_SOCKET, SO_MAX_PACING_RATE, [9], 4) = 0", "SO_MAX_PACING_RATE"),
     ] {
         let bad = Script::parse(script).expect_err(script);

@@ -153,7 +153,7 @@ fn arms_that_took_turns_are_compared_by_pairs_of_slots() {
     assert_eq!(found.withheld, None);
     let ratio = found.sample_ratio.as_ref().expect("slots have a plan");
     assert_eq!((ratio.counted.as_str(), ratio.counts.as_slice()), ("slots", &[60, 60][..]));
-    assert!(found.warnings.iter().any(|told| told.contains("beginnings of slots")));
+    assert!(found.warnings.iter().any(|told| told.contains("start of slots")));
     assert!(!found.warnings.iter().any(|told| told.contains("Spang")), "{:?}", found.warnings);
     let access: Vec<_> = found.parts.iter().filter(|part| part.part == "access").collect();
     assert_eq!(access.len(), 2, "{:?}", found.parts);
@@ -227,11 +227,11 @@ fn bad_input_is_refused_in_one_line() {
     for (text, options, told) in [
         ("", vec![], "x.csv: is empty"),
         ("arm,bytes,ttlb_ms\n", vec![], "no row has an arm"),
-        ("arm,bytes,ttlb_ms\na,1,x\n", vec![], "line 2: `x` under `ttlb_ms` is no number"),
-        ("arm,bytes,ttlb_ms\na,1,-4\n", vec![], "no number, 0 or more"),
-        ("arm,bytes,ttlb_ms\na,1\n", vec![], "is no table"),
+        ("arm,bytes,ttlb_ms\na,1,x\n", vec![], "line 2: `x` under `ttlb_ms` is not a number"),
+        ("arm,bytes,ttlb_ms\na,1,-4\n", vec![], "not a number; allowed: 0 or more"),
+        ("arm,bytes,ttlb_ms\na,1\n", vec![], "is not a table"),
         ("arm,bytes,ttlb_ms\na,1,0\nb,1,0\n", vec![], "no row has a time"),
-        ("{\"arm\": }\n", vec![], "line 1: is no object"),
+        ("{\"arm\": }\n", vec![], "line 1: is not a JSON object"),
         (&good, vec![("arm", "amr")], "no column `amr` (did you mean `arm`?)"),
         (&good, vec![("arm", "client"), ("cluster", "client")], "no row has a time"),
         (&good, vec![("time", "arm")], "cannot be a name and a number"),

@@ -316,7 +316,7 @@ fn bad_losses_policers_and_workloads_are_refused_with_file_line_and_key() {
         (
             "size = {",
             "loss = 0.1\nbursts = { g = 0.1, packets = 3, h = 0.8 }\nsize = {",
-            "t.toml:4: group[0].bursts: stands beside a `loss` of single packets; allowed: one of the two",
+            "t.toml:4: group[0].bursts: is given together with a `loss` of single packets; allowed: one of the two",
         ),
         (
             "size = {",
@@ -437,7 +437,7 @@ fn bad_files_are_refused_with_file_line_and_key() {
             "t.toml:4: group[0].size: is missing, in the group and in [defaults]",
         ),
         ("schema = 1", "schema = 2", "t.toml:1: schema: 2 is out of range; allowed: 1"),
-        ("name = \"a\"", "name = \"\"", "t.toml:4: group[0].name: `` is empty or stands twice"),
+        ("name = \"a\"", "name = \"\"", "t.toml:4: group[0].name: `` is empty or given twice"),
         (
             "size = { constant = { value_bytes = 30_000 } }",
             "size = { choice = { values_bytes = [1, 2], weights = [0.5, 0.6] } }",

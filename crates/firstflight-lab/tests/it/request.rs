@@ -40,7 +40,7 @@ fn a_flag_is_true_or_false() {
     let real = |value| from_pairs::<CompareRequest>(&[pair("real", value)]);
     assert!(matches!(real("false").and_then(|request| request.asked()), Ok(Asked::Alone(_))));
     let refused = real("true").and_then(|request| request.asked()).map(|_| ()).unwrap_err();
-    assert!(refused.as_str().starts_with("--real: real sockets"), "{}", refused.as_str());
+    assert!(refused.as_str().starts_with("--real: only `--on quic`"), "{}", refused.as_str());
     assert_eq!(real("on").unwrap_err().as_str(), "--real on: allowed: true or false");
 }
 

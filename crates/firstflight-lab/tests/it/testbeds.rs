@@ -141,7 +141,7 @@ fn what_a_testbed_does_not_run_is_refused_before_the_first_trial() {
         .run(Keep::Rows, &|| ())
         .expect_err("refused")
         .to_string();
-    assert!(line.contains("no kernel"), "{line}");
+    assert!(line.contains("not a kernel"), "{line}");
 }
 
 /// Meets another trial and doubts itself, by name.

@@ -137,5 +137,5 @@ fn kernel_flows_share_a_bottleneck_with_one_that_does_not_end() {
 
     let far = SharingFlow { rtt_extra: often.0, ..flows[1].clone() };
     let refused = linux::BED.run_flows(&scenario, &[far], 1, often, &Arrangement::default());
-    assert!(refused.is_err_and(|bad| bad.to_string().contains("the simulator has others")));
+    assert!(refused.is_err_and(|bad| bad.to_string().contains("the simulator supports others")));
 }

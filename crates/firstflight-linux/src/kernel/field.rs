@@ -91,7 +91,7 @@ pub struct Counts {
     pub assigned: Vec<u64>,
     /// Connections that are in no arm because their service chose a controller itself.
     pub left_out: u64,
-    /// Connections that could not be given their arm.
+    /// Connections that could not be assigned their arm.
     pub failed: u64,
     /// Rows dropped for lack of room.
     pub dropped: u64,

@@ -71,7 +71,7 @@ impl Loaded {
             let name = arm.kernel_name;
             return Err(Error::new(if pins::pinned().contains(&arm) {
                 format!(
-                    "{name} is loaded already, and pinned; `firstflight kernel unload '{}'` takes it out",
+                    "{name} is loaded already, and pinned; `firstflight kernel unload '{}'` unloads it",
                     arm.name
                 )
             } else if features.links() {
@@ -80,7 +80,7 @@ impl Loaded {
                 )
             } else {
                 format!(
-                    "{name} is loaded already; `firstflight kernel unload '{}'` takes it out",
+                    "{name} is loaded already; `firstflight kernel unload '{}'` unloads it",
                     arm.name
                 )
             }));

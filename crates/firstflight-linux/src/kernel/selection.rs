@@ -126,7 +126,7 @@ pub struct Keeper {
 impl Keeper {
     fn start(&mut self) -> Result<(), Error> {
         let failed = |error: &std::io::Error| {
-            Error::new(format!("a process that puts things back: {error}"))
+            Error::new(format!("a process that restores the system: {error}"))
         };
         // In a process group of its own: Ctrl-C is meant for us only.
         let child = self

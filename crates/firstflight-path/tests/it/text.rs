@@ -210,7 +210,7 @@ fn each_wrong_value_is_refused_in_one_line_that_names_key_value_and_range() {
         ("rate=1Mbit,rtt=30ms,queue=30km", format!("queue=30km: unknown unit (did you mean `30kB`?); {QUEUES}")),
         ("rate=1Mbit,rtt=30ms,queue=-1ms", format!("queue=-1ms: is negative; {QUEUES}")),
         ("rate=1Mbit,rtt=30ms,queue=deep", format!("queue=deep: is not a number; {QUEUES}")),
-        ("rate=1Mbit,rtt=30ms,queue=1.5pkt", "queue=1.5pkt: is no count of packets; allowed: 1pkt to 1000000000pkt".to_owned()),
+        ("rate=1Mbit,rtt=30ms,queue=1.5pkt", "queue=1.5pkt: is not a number of packets; allowed: 1pkt to 1000000000pkt".to_owned()),
         ("rate=1Mbit,rtt=30ms,queue=0bdp", "queue=0bdp: is zero; allowed: 0.001bdp to 1000bdp".to_owned()),
         ("rate=1Mbit,rtt=30ms,queue=1.499kB", "queue=1.499kB: comes to 1499 B and holds no packet of 1500 B; allowed: 1500B or more, or `unlimited`".to_owned()),
         ("rate=1Mbit,rtt=30ms,queue=0.1bdp", "queue=0.1bdp: comes to 375 B and holds no packet of 1500 B; allowed: 1500B or more, or `unlimited`".to_owned()),
@@ -305,7 +305,7 @@ fn a_trace_is_read_with_its_options_and_printed_with_them() {
         (
             "start=10ms",
             format!(
-                "start=10ms: is behind the end of {place}; allowed: less than the 10 ms that are played"
+                "start=10ms: is after the end of {place}; allowed: less than the 10 ms that are played"
             ),
         ),
         (

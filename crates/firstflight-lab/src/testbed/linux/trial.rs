@@ -104,7 +104,7 @@ impl Testbed for Linux {
         arrangement: &Arrangement,
     ) -> Result<(), Error> {
         if arrangement.access.iter().any(|access| access.stop.is_some()) {
-            return Err(Error::new("testbed `linux`: no flow ends before it is through"));
+            return Err(Error::new("testbed `linux`: a flow cannot end early"));
         }
         objects_of(self.info.name, flows, arrangement).map(|_| ())
     }
