@@ -96,7 +96,7 @@ impl Test {
             let told = run.inside.call(|py| rows.call1(py, (table(test, batch)?,)).map(|_| ()));
             told.map_err(|error| {
                 *raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                Error::new("whoever takes the rows has failed")
+                Error::new("the receiver of the rows failed")
             })
         };
         let with_rows = rows.is_some();

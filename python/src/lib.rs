@@ -30,7 +30,7 @@ create_exception!(
     firstflight,
     Refused,
     PyValueError,
-    "Something that you can mend: one line that says what is wrong, where, and what is allowed."
+    "A mistake that you can correct: one line that names the problem, its place and the allowed values."
 );
 
 /// A refusal of the lab as an exception.

@@ -346,7 +346,7 @@ pub(crate) fn run_with_progress(
     threads: Option<u16>,
     rows: Option<&mut RowSink<'_>>,
 ) -> Result<Tallies, Error> {
-    let stop = graceful("stopping with what is done so far").flag();
+    let stop = graceful("stopping with the results so far").flag();
     let total = run.shard.map_or(test.flows, |(_, n)| test.flows.div_ceil(n));
     let style = "{bar:40} {human_pos}/{human_len} connections, {per_sec}, {eta} left";
     let progress = Progress::begin(style, Unit::Count("connections"), Some(total));

@@ -198,7 +198,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         Unit::Thousands("packets"),
         Some(job.packets / 1_000),
     );
-    let stop = graceful("stopping with what is done so far").flag();
+    let stop = graceful("stopping with the results so far").flag();
     let tick = |packets: u64| progress.inc(packets / 1_000);
     let report = on_threads(options.threads, || evaluate(&evaluation, &tick, stop));
     drop(progress);

@@ -60,7 +60,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     )?;
     if options.list {
         if options.markdown.is_some() || options.csv.is_some() || options.report.is_some() {
-            return Err(Error::new("--list: goes with --json only; there are no results to show"));
+            return Err(Error::new("--list: goes only with --json, because there are no results"));
         }
         let list = List(sources);
         check_before(options.json.as_ref(), &names(&list.sheets()), &list.rows().names)?;
@@ -81,7 +81,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         progress.tell(what);
     };
     let effort = Effort::new(scale, &tell);
-    let stop = graceful("stopping with what is done so far").flag();
+    let stop = graceful("stopping with the results so far").flag();
     let all = on_threads(options.threads, || reproduce(&sources, &effort, stop));
     drop(progress);
     let all = all?;

@@ -316,7 +316,7 @@ impl Fetch {
                     .parse()
                     .ok()
                     .filter(|port| *port > 0)
-                    .ok_or_else(|| self.bad("no such port, they end at 65535"))?,
+                    .ok_or_else(|| self.bad("no such port; allowed: at most 65535"))?,
             };
         Ok((host.trim_start_matches('[').trim_end_matches(']'), port))
     }
@@ -416,7 +416,7 @@ async fn transfer(
     let last_byte = begun.elapsed();
     if let Some(announced) = announced.filter(|announced| *announced != bytes) {
         return Err(FetchError::Failed(format!(
-            "{bytes} bytes arrived of {announced} that were announced"
+            "only {bytes} of {announced} announced bytes arrived"
         )));
     }
     let verified = match (checked && offset.is_some(), announced) {

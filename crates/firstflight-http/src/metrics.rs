@@ -96,7 +96,7 @@ impl Metrics {
     pub(super) fn new() -> Metrics {
         let mut registry = Registry::with_prefix("firstflight");
         let connections = Family::<Outcome, Counter>::default();
-        registry.register("connections", "Connections by what became of them", connections.clone());
+        registry.register("connections", "Connections by outcome", connections.clone());
         let open = Gauge::default();
         registry.register("connections_open", "Connections open now", open.clone());
         let requests = Family::<Status, Counter>::default();
@@ -104,7 +104,7 @@ impl Metrics {
         let aborted = Counter::default();
         registry.register(
             "responses_aborted",
-            "Responses that were begun and not acknowledged whole",
+            "Responses that were started but not fully acknowledged",
             aborted.clone(),
         );
         let exits = Family::<Exit, Counter>::default();
@@ -122,7 +122,7 @@ impl Metrics {
         let packets_lost = counter("packets_lost", "QUIC packets declared lost");
         let bytes_sent = counter("bytes_sent", "UDP payload bytes sent");
         let bytes_lost = counter("bytes_lost", "UDP payload bytes declared lost");
-        let spurious = counter("spurious_congestion_events", "Loss episodes that were taken back");
+        let spurious = counter("spurious_congestion_events", "Loss episodes that were undone");
         let ttlb = Family::<Arm, Histogram>::new_with_constructor(durations);
         let help = "From the first byte of a response until all of it was acknowledged, by arm";
         registry.register_with_unit("time_to_last_byte", help, Unit::Seconds, ttlb.clone());

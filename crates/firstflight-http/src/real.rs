@@ -234,7 +234,7 @@ impl Sender {
             idle: SILENCE,
             limit: limit + Duration::from_secs(5),
             datagram: Some(self.datagram),
-            ..Fetch::new(url.parse().map_err(|_| Error::new(format!("{url} is no URL")))?)
+            ..Fetch::new(url.parse().map_err(|_| Error::new(format!("{url} is not a URL")))?)
         };
         let mut read: Vec<(Instant, u64)> = Vec::new();
         let mut delivered = 0;

@@ -103,7 +103,7 @@ pub fn run(
     let report = link.stop();
     if reaper.has_died() {
         return Err(Error::new(
-            "the reaper, which ends the command should we be killed, was killed itself: the link and what ran in it are ended",
+            "the reaper process, which ends the command if we are killed, was killed itself; the link and its processes were ended",
         ));
     }
     Ok(Ended { code, report })

@@ -69,8 +69,8 @@ impl News {
             return Some(health.to_string());
         }
         (troubled && !self.troubled).then(|| match health.lost {
-            0 => "rows are written again, none is lost".to_owned(),
-            lost => format!("rows are written again, {lost} lost"),
+            0 => "rows can be written again; none was lost".to_owned(),
+            lost => format!("rows can be written again; {lost} lost"),
         })
     }
 }
@@ -304,7 +304,9 @@ impl Target {
             return Ok(0);
         }
         if last[0] != b'{' || start == 0 && from > 0 {
-            return Err(io::Error::other("ends within a line that is no row; name another file"));
+            return Err(io::Error::other(
+                "ends within a line that is not a row; name another file",
+            ));
         }
         self.file.set_len(from + start as u64)?;
         Ok(last.len() as u64)
@@ -543,7 +545,7 @@ mod tests {
             told(2, 1, Some("full")).as_deref(),
             Some("2 rows not yet written, 1 lost: full")
         );
-        assert_eq!(told(0, 1, None).as_deref(), Some("rows are written again, 1 lost"));
+        assert_eq!(told(0, 1, None).as_deref(), Some("rows can be written again; 1 lost"));
         assert_eq!(told(0, 1, None), None);
         let new = folder.path().join("new");
         RowWriter::check(&new).expect("it can be made");

@@ -162,7 +162,7 @@ impl Game {
             return Err(Error::new(format!("a game has at most {MOST_SETTINGS} settings")));
         }
         if !self.windows.is_sorted_by_key(|(from_ms, _)| *from_ms) {
-            return Err(Error::new("the settings of a game stand in order of time"));
+            return Err(Error::new("the settings of a game must be in order of time"));
         }
         match self.windows.iter().find(|(_, packets)| !(1..=MOST_PACKETS).contains(packets)) {
             None => Ok(()),

@@ -53,7 +53,7 @@ fn run_with_progress(plan: &SweepPlan) -> Result<Sweep, Error> {
         Unit::Count("trials"),
         Some(plan.trials()),
     );
-    plan.run(&|| progress.inc(1), graceful("stopping with what is done so far").flag())
+    plan.run(&|| progress.inc(1), graceful("stopping with the results so far").flag())
 }
 
 /// The swept values, and the row of each arm at each point.

@@ -60,7 +60,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let folder = options.who.cgroup.clone().map_or_else(cgroup_root, Ok)?;
     let pseudonyms = pseudonyms(options.keep_key.as_deref())?;
     // The file of rows is opened last, so that it is not created if watching is refused.
-    let stop = graceful("stopping with what was seen so far");
+    let stop = graceful("stopping with the results so far");
     let asked = WatchOptions { of_2_32: options.sample, port: options.who.port, pseudonyms };
     let watch = Watch::start(&folder, &asked)?;
     let open = |file| RowFile::open(file, columns(&labels));

@@ -188,7 +188,7 @@ mod rows {
             return;
         }
         signal(&child, &["prlimit", "--fsize=unlimited:unlimited", "--pid"]);
-        wait_for(&mut said, "rows are written again, none is lost");
+        wait_for(&mut said, "rows can be written again; none was lost");
         download(&at, 3);
         signal(&child, &["kill", "-TERM"]);
         let ended = child.wait().expect("ours");

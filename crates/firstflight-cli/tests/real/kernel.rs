@@ -211,7 +211,7 @@ mod with_bpf {
         let (second, pinned) = (state(&said, "second"), state(&said, "pinned"));
         assert!(
             second.starts_with("second: 2 1 ")
-                && second.contains("ff_search is loaded already, by a `kernel load`"),
+                && second.contains("ff_search is already loaded by a running `kernel load`"),
             "{second}"
         );
         assert!(

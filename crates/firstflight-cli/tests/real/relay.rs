@@ -180,7 +180,7 @@ fn more_clients_than_there_is_room_for_are_turned_away() {
     second.set_read_timeout(Some(Duration::from_millis(300))).expect("a timeout");
     second.send_to(b"second", relay.address).expect("sent");
     assert!(second.recv_from(&mut buffer).is_err(), "there is room for one");
-    assert!(relay.end().contains("turned away: 1"));
+    assert!(relay.end().contains("rejected: 1"));
 }
 
 #[test]

@@ -33,7 +33,7 @@ const LONG: &[Long] = &[
             "ab", "--flows", "90000000", "--arms", "rapid", "--json", "out.json", "--out",
             "rows.csv",
         ],
-        "stopping with what is done so far",
+        "stopping with the results so far",
     ),
     computes(
         &[
@@ -61,7 +61,7 @@ const LONG: &[Long] = &[
             "compare", "--bytes", "10MB", "--sweep", SWEPT, "--repeat", "40", "--arms", "rapid",
             "--json", "out.json",
         ],
-        "stopping with what is done so far",
+        "stopping with the results so far",
     ),
     computes(
         &[
@@ -78,9 +78,9 @@ const LONG: &[Long] = &[
             "--json",
             "out.json",
         ],
-        "stopping with what is done so far",
+        "stopping with the results so far",
     ),
-    computes(&["evaluate", "rapid", "--json", "out.json"], "stopping with what is done so far"),
+    computes(&["evaluate", "rapid", "--json", "out.json"], "stopping with the results so far"),
     #[cfg(feature = "quic")]
     Long {
         arguments: &[

@@ -345,7 +345,7 @@ fn a_trial_on_a_full_disk_goes_on_says_so_and_recovers() {
         .args(["--fsize=unlimited:unlimited", "--pid", &child.id().to_string()])
         .status();
     if raised.is_ok_and(|status| status.success()) {
-        wait_for("rows are written again, none is lost");
+        wait_for("rows can be written again; none was lost");
     }
     assert!(Command::new("kill").arg(child.id().to_string()).status().expect("kill").success());
     let code = child.wait().expect("ours").code();

@@ -505,7 +505,7 @@ fn quantile_tables_drive_a_population_and_bad_ones_name_their_line() {
         (
             "rtt,ms,0.5,40",
             "rtt,Mbit/s,0.5,40",
-            "3: unit: `Mbit/s` is no unit of rtt; allowed: ms, us",
+            "3: unit: `Mbit/s` is not a unit of rtt; allowed: ms, us",
         ),
         ("rtt,ms,0.5,40", "delay,ms,0.5,40", "3: variable: `delay` is unknown; allowed: rtt, "),
         ("rtt,ms,0.5,40", "rtt,ms,0.5,x", "3: value: `x` is not a number"),

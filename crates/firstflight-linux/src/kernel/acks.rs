@@ -182,7 +182,7 @@ impl Traced {
         self.records.take(Duration::ZERO, each)?;
         match self.loaded.counter()? {
             0 => Ok(()),
-            lost => Err(Error::new(format!("{lost} ACKs found no room in the trace"))),
+            lost => Err(Error::new(format!("{lost} ACKs did not fit into the trace"))),
         }
     }
 }

@@ -71,16 +71,16 @@ impl Loaded {
             let name = arm.kernel_name;
             return Err(Error::new(if pins::pinned().contains(&arm) {
                 format!(
-                    "{name} is loaded already, and pinned; `firstflight kernel unload '{}'` unloads it",
+                    "{name} is already loaded, and pinned; `firstflight kernel unload '{}'` unloads it",
                     arm.name
                 )
             } else if features.links() {
                 format!(
-                    "{name} is loaded already, by a `kernel load` or `kernel trace` that runs; end that first"
+                    "{name} is already loaded by a running `kernel load` or `kernel trace`; end it first"
                 )
             } else {
                 format!(
-                    "{name} is loaded already; `firstflight kernel unload '{}'` unloads it",
+                    "{name} is already loaded; `firstflight kernel unload '{}'` unloads it",
                     arm.name
                 )
             }));

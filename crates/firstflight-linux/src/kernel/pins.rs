@@ -107,7 +107,7 @@ pub fn unload(arm: &KernelArm) -> Result<(), Error> {
     }
     Err(Error::new(if is_registered(arm) {
         format!(
-            "{} is held by a process that runs, `kernel load` or `kernel trace`; end that",
+            "{} is held by a running `kernel load` or `kernel trace`; end it first",
             arm.kernel_name
         )
     } else {

@@ -47,8 +47,8 @@ impl Selection {
             // value can be restored.
             set_default(&before).map_err(|_| {
                 Error::new(format!(
-                    "the default of this namespace: not permitted; needs CAP_NET_ADMIN, and that {before} may be put back: in namespaces but the \
-                     first it has to be in net.ipv4.tcp_allowed_congestion_control"
+                    "the default of this namespace: not permitted; needs CAP_NET_ADMIN and permission to restore {before}: outside the initial \
+                     namespace, it must be in net.ipv4.tcp_allowed_congestion_control"
                 ))
             })?;
             changes.push(Change::Default(before));

@@ -67,7 +67,7 @@ pub struct LinkEmulator {
 pub(crate) fn refuse_receiver(path: &Path) -> Result<(), Error> {
     match path.acks() {
         Some(_) => Err(Error::new(format!(
-            "`{path}`: `ack=` is for the simulator's receiver; behind an emulated link the hosts acknowledge as they do (Linux: `ip route ... quickack 1`)"
+            "`{path}`: `ack=` is for the simulator's receiver; behind an emulated link, the hosts decide when to acknowledge (Linux: `ip route ... quickack 1`)"
         ))),
         None => Ok(()),
     }

@@ -30,7 +30,7 @@ impl RelayReport {
         }
         if self.buffer < MODEST_BUFFER {
             doubts.push(format!(
-                "a socket buffer of {} kB, all that the system grants, may overflow unseen: raise net.core.rmem_max",
+                "a socket buffer of {} kB, the system's limit, may overflow unnoticed: raise net.core.rmem_max",
                 self.buffer / 1000
             ));
         }
@@ -46,7 +46,7 @@ impl fmt::Display for RelayReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}clients: {}", self.link, self.clients)?;
         if self.turned_away > 0 {
-            write!(f, ", datagrams of others turned away: {}", self.turned_away)?;
+            write!(f, ", datagrams of other senders rejected: {}", self.turned_away)?;
         }
         if self.too_long > 0 {
             write!(f, "; larger than the path carries: {}", self.too_long)?;

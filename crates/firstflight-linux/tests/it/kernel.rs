@@ -297,7 +297,7 @@ fn a_pinned_arm_outlives_its_loader_and_is_taken_out_by_name() {
     loaded.pin(&Selection::default()).expect("pinned");
     assert!(is_registered(arm) && pinned().contains(&arm), "it stays");
     assert!(
-        Loaded::load(arm).is_err_and(|refusal| refusal.to_string().contains("loaded already")),
+        Loaded::load(arm).is_err_and(|refusal| refusal.to_string().contains("already loaded")),
         "no second one of its name"
     );
     unload(arm).expect("taken out");

@@ -300,7 +300,7 @@ impl Row<'_> {
         let text = (self.0)(name).unwrap_or_default();
         text.split_whitespace()
             .map(|word| {
-                range(word).ok_or_else(|| format!("{name} has `{word}`, which is no range"))
+                range(word).ok_or_else(|| format!("{name} has `{word}`, which is not a range"))
             })
             .collect()
     }
@@ -376,7 +376,7 @@ impl Row<'_> {
     pub fn entry(&self, event: &str, trace: &Log) -> Result<Option<Entry>, String> {
         let mut now = Time(0);
         now.put((self.0)("now_ns").as_deref(), true)
-            .map_err(|_| "now_ns is missing or no whole number".to_owned())?;
+            .map_err(|_| "now_ns is missing or not a whole number".to_owned())?;
         let what = match event {
             "start" => What::Start(Box::new(self.start(now)?)),
             "exit" => What::Exit(self.exit()?),
@@ -398,7 +398,7 @@ impl Row<'_> {
             .iter()
             .map(signal)
             .collect::<Result<_, _>>()
-            .map_err(|_| "a signal is no whole number".to_owned())?;
+            .map_err(|_| "a signal is not a whole number".to_owned())?;
         Ok(Some(Entry { now, what, state: self.state()?, signals }))
     }
 }
