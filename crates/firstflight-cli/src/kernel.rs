@@ -143,8 +143,8 @@ mod with_bpf {
     pub(crate) fn say_rivals(cgroup: &std::path::Path) {
         for rival in kernel::rivals(cgroup) {
             whisper(&format!(
-                "{CAUTION}note:{CAUTION:#} {}: {rival} chooses controllers here, too; of two the \
-                 kernel takes the one it asks last",
+                "{CAUTION}note:{CAUTION:#} {}: {rival} also chooses controllers here; the kernel \
+                 uses the choice of the program that it calls last",
                 cgroup.display()
             ));
         }

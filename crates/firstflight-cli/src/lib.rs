@@ -92,7 +92,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use done::Done;
 pub use firstflight_lab::OwnPart;
 use firstflight_lab::{Error, own_parts, request};
-use firstflight_path::{input::shortened, plain};
+use firstflight_path::input::shortened;
 use firstflight_table::{guard, text};
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -331,5 +331,5 @@ fn refuse(line: &str) -> ExitCode {
 
 /// Gives the reason for an exit code above 0, in one line.
 fn say_why(line: &str) {
-    terminal::whisper(&format!("firstflight: {}", text::one_line(&shortened(&plain(line)))));
+    terminal::whisper(&format!("firstflight: {}", text::one_line(&shortened(line))));
 }

@@ -2,7 +2,7 @@
 
 use comfy_table::{LineStyle, Table as Grid, TableStyle};
 use firstflight_lab::Error;
-use firstflight_path::plain;
+use firstflight_path::without_numbers;
 use firstflight_table::text::{STYLE, shown};
 use std::fmt;
 use std::io::{ErrorKind, Write};
@@ -95,12 +95,12 @@ pub(crate) fn wrap(text: &str, indent: usize, width: Option<usize>) -> String {
 /// Prints a line to standard error, if it is open. A line break within a name is made visible; error
 /// numbers of the operating system are left out.
 pub(crate) fn whisper(line: &str) {
-    let _ = writeln!(anstream::stderr(), "{}", shown(&plain(line).replace('\n', "\\n")));
+    let _ = writeln!(anstream::stderr(), "{}", shown(&without_numbers(line).replace('\n', "\\n")));
 }
 
 /// Prints a note below a result to standard error, with the same width as the result.
 pub(crate) fn note(text: &str) {
-    let text = wrap(&format!("note: {}", plain(text)), 0, width());
+    let text = wrap(&format!("note: {}", without_numbers(text)), 0, width());
     let text = text.strip_prefix("note:").unwrap_or_default();
     let _ = writeln!(anstream::stderr(), "{}", shown(&format!("{CAUTION}note:{CAUTION:#}{text}")));
 }

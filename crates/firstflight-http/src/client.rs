@@ -120,7 +120,7 @@ impl fmt::Display for FetchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FetchError::Bad(line) | FetchError::Failed(line) | FetchError::Untrusted(line) => {
-                f.write_str(&firstflight_path::plain(line))
+                f.write_str(&firstflight_path::without_numbers(line))
             }
             FetchError::Wrong(offset) => {
                 write!(f, "the byte at offset {offset} is not what it should be")

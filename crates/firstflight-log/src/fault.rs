@@ -1,6 +1,6 @@
 //! A fault in a file and its position, on one clear line.
 
-use firstflight_path::plain;
+use firstflight_path::without_numbers;
 use firstflight_table::text::one_line;
 use std::fmt;
 
@@ -47,7 +47,7 @@ impl Fault {
     /// a hostile file cannot control a terminal; error numbers of the operating system are removed.
     pub fn new(file: &str, place: Place, what: impl Into<String>) -> Fault {
         let what: String = what.into();
-        let what = one_line(&plain(&what)).chars().take(400).collect();
+        let what = one_line(&without_numbers(&what)).chars().take(400).collect();
         Fault { file: file.to_owned(), place, what }
     }
 }

@@ -15,10 +15,10 @@ pub struct Error(String);
 
 impl Error {
     /// Makes an error from a message; line breaks are escaped, so that it stays one line, and error
-    /// numbers of the operating system are removed ([`plain`]).
+    /// numbers of the operating system are removed ([`without_numbers`]).
     pub fn new(line: impl Into<String>) -> Self {
         let line: String = line.into();
-        let line = if line.contains(NUMBER) { plain(&line).into_owned() } else { line };
+        let line = if line.contains(NUMBER) { without_numbers(&line).into_owned() } else { line };
         Self(if line.contains('\n') { line.replace('\n', "\\n") } else { line })
     }
 
@@ -55,7 +55,7 @@ impl std::error::Error for Error {}
 const NUMBER: &str = " (os error ";
 
 /// A message without error numbers of the operating system, such as `(os error 2)`.
-pub fn plain(line: &str) -> Cow<'_, str> {
+pub fn without_numbers(line: &str) -> Cow<'_, str> {
     if !line.contains(NUMBER) {
         return Cow::Borrowed(line);
     }
@@ -149,7 +149,7 @@ pub fn suggestion<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> S
 
 #[cfg(test)]
 mod tests {
-    use super::{Error, plain};
+    use super::{Error, without_numbers};
     use std::io;
 
     #[test]
@@ -160,7 +160,7 @@ mod tests {
         let line = error.as_str();
         assert!(!line.contains("os error") && line.contains("); c: "), "{line}");
         let folder = format!("x: {}", io::Error::from_raw_os_error(21));
-        assert!(!plain(&folder).contains("os error"), "{folder}");
-        assert_eq!(plain("no number here"), "no number here");
+        assert!(!without_numbers(&folder).contains("os error"), "{folder}");
+        assert_eq!(without_numbers("no number here"), "no number here");
     }
 }

@@ -161,7 +161,7 @@ pub use direction::{
     Aqm, Ecn, Effects, GilbertElliott, Jitter, PlayedTrace, Poisson, Policer, Rate, Reorder, Steps,
     WanderingRate,
 };
-pub use error::{Error, nearest, plain, suggestion, synonym};
+pub use error::{Error, nearest, suggestion, synonym, without_numbers};
 pub use fate::{DropCause, Fate};
 pub use forward::{Departure, Forward, ForwardPath};
 pub use held::Ack;

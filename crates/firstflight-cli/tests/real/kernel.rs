@@ -319,7 +319,7 @@ mod with_bpf {
         let Some(said) = said else { return };
         let lines = |name: &str| said.lines().filter(|line| line.starts_with(name)).count();
         for line in said.lines().filter(|line| line.starts_with("said: ")) {
-            assert!(line.contains("`kernel load` chooses controllers here, too"), "{said}");
+            assert!(line.contains("`kernel load` also chooses controllers here"), "{said}");
         }
         let counts = ["said: ", "then: ff_hystartpp is loaded", "code: 0", "first: 0"].map(lines);
         assert_eq!(counts, [2, 2, 2, 1], "{said}");

@@ -3,7 +3,7 @@
 use super::expression::{self, Info, Trouble};
 use super::script::{Script, Segment, Step, Unplayable, What, When};
 use super::verdict::{Played, Verdict};
-use firstflight_path::plain;
+use firstflight_path::without_numbers;
 use std::collections::VecDeque;
 use std::fmt::Write;
 
@@ -32,8 +32,12 @@ pub(super) enum Refusal {
 impl Refusal {
     fn at(self, line: usize) -> Verdict {
         match self {
-            Refusal::Differs(why) => Verdict::Fail { line, why: plain(&why).into_owned() },
-            Refusal::Lacks(why) => Verdict::Skipped { line, why: plain(&why).into_owned() },
+            Refusal::Differs(why) => {
+                Verdict::Fail { line, why: without_numbers(&why).into_owned() }
+            }
+            Refusal::Lacks(why) => {
+                Verdict::Skipped { line, why: without_numbers(&why).into_owned() }
+            }
         }
     }
 }
