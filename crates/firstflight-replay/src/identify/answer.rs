@@ -39,7 +39,8 @@ pub struct Candidate {
     /// that of the first ten round trips if that is more, as a ratio above 1: 1.05 is 5 %.
     pub deviation: f64,
     /// In every examined round trip its prediction equals that of the best startup, within two
-    /// packets or 1 %: no capture of this connection can tell them apart.
+    /// packets or 1 %: no capture of this connection can tell them apart. If both leave the first
+    /// loss to the same recovery, only the round trips before it count.
     pub same: bool,
 }
 
@@ -76,6 +77,8 @@ struct Scored {
     level: Option<f64>,
     /// Predicted bytes in each round trip.
     predicted: Vec<u64>,
+    /// Number of these before the first loss.
+    before_loss: usize,
 }
 
 /// Share of the window that a loss leaves; `None` for BBRv1, which has no such factor.
@@ -101,6 +104,13 @@ fn cuts_to_delivered(kind: &Kind) -> bool {
             | StartupSpec::Plumb(_)
             | StartupSpec::Careful(_)
     )
+}
+
+/// The first loss is repaired by the connection's recovery, not by the startup's own.
+fn leaves_losses(kind: &Kind) -> bool {
+    let Kind::Arm(arm) = kind else { return false };
+    let whole = matches!(arm.startup, StartupSpec::Bbr(_) | StartupSpec::Bbr3(_));
+    !whole && !cuts_to_delivered(kind)
 }
 
 impl Scored {
@@ -130,6 +140,7 @@ impl Identifier {
             }
             scored.sort_by(|a, b| b.likelihood.total_cmp(&a.likelihood));
         }
+        self.share_recovery(&mut scored);
         self.say(&scored, whole, idle_rounds)
     }
 
@@ -181,14 +192,38 @@ impl Identifier {
                 deviation: mean(shown).max(mean(early) / 2.0),
                 level,
                 predicted: used.iter().map(|round| round.predicted[index]).collect(),
+                before_loss: of_startup.len(),
             }
         });
         each.collect()
     }
 
+    /// Startups that would have sent the same until the first loss, and leave it to the same
+    /// recovery, are equally likely: the cut is a free parameter, so what follows the loss does not
+    /// tell them apart.
+    fn share_recovery(&self, scored: &mut [Scored]) {
+        let Some(best) = scored.iter().position(|one| one.deviation <= FITS) else { return };
+        let shares = |one: &Scored| {
+            leaves_losses(&one.kind)
+                && leaves_losses(&scored[best].kind)
+                && one.initial_window == scored[best].initial_window
+                && self.sends_alike(&scored[best], one)
+        };
+        let sharing: Vec<bool> = scored.iter().map(shares).collect();
+        let likelihood = scored[best].likelihood;
+        for (one, _) in scored.iter_mut().zip(sharing).filter(|(_, shares)| *shares) {
+            one.likelihood = likelihood;
+        }
+        scored.sort_by(|a, b| b.likelihood.total_cmp(&a.likelihood));
+    }
+
     /// Whether no capture of this connection can tell the two apart.
     fn sends_alike(&self, one: &Scored, other: &Scored) -> bool {
-        let mut both = one.predicted.iter().zip(&other.predicted);
+        let shared = one.before_loss >= LEAST_BEFORE_LOSS
+            && leaves_losses(&one.kind)
+            && leaves_losses(&other.kind);
+        let rounds = if shared { one.before_loss } else { one.predicted.len() };
+        let mut both = one.predicted.iter().zip(&other.predicted).take(rounds);
         both.all(|(one, other)| deviation(*one, *other, self.base.mss.max(1)).abs() <= SAME)
     }
 
