@@ -104,7 +104,6 @@ struct Sender {
     shift: Nanos,
     rtt: Rtt,
     last: Time,
-    delivered: u64,
     sent: u64,
     una: u64,
     nxt: u64,
@@ -230,7 +229,6 @@ impl About {
             shift,
             rtt: Rtt::default(),
             last: start,
-            delivered: 0,
             sent: before,
             una: first,
             nxt,
@@ -285,7 +283,6 @@ impl Sender {
         if let Some(rtt) = rtt {
             self.rtt.add(rtt);
         }
-        self.delivered = self.delivered.saturating_add(acked);
         let after = row.next == Next::AfterSends && row.inflight.is_none();
         // If a row includes its own sends, the previous row gives the bytes in flight before this
         // ACK.
@@ -300,6 +297,8 @@ impl Sender {
         }
         self.una = self.una.max(una);
         let inflight = before.saturating_sub(acked + lost);
+        // Transmission ordinals: delivered data counts as sent in order.
+        let delivered = self.so_far.delivered.saturating_add(acked);
         let mut detail = AckDetail::default();
         detail.receiver_ts = row.receiver_ts;
         let ack = Ack {
@@ -316,10 +315,9 @@ impl Sender {
             inflight_before: before,
             inflight,
             sent: self.sent,
-            // Transmission ordinals: delivered data counts as sent in order.
-            tx_acked: (acked > 0).then_some(self.delivered),
-            tx_lost: (lost > 0).then_some(self.delivered.saturating_add(1)),
-            tx_next: self.delivered.saturating_add(before.max(1)),
+            tx_acked: (acked > 0).then_some(delivered),
+            tx_lost: (lost > 0).then_some(delivered.saturating_add(1)),
+            tx_next: delivered.saturating_add(before.max(1)),
             sacked: 0,
             cwnd_limited: false,
             app_limited: row.app_limited,

@@ -100,7 +100,6 @@ pub(crate) struct Sender {
     nxt: u64,
     inflight: u64,
     sacked: u64,
-    delivered: u64,
     sent: u64,
     transmissions: u64,
     last_ack: Option<Time>,
@@ -172,7 +171,6 @@ impl Sender {
             nxt: 0,
             inflight: 0,
             sacked: 0,
-            delivered: 0,
             sent: 0,
             transmissions: 0,
             last_ack: None,
@@ -296,7 +294,7 @@ impl Sender {
 
     /// Number of bytes acknowledged.
     pub(crate) fn delivered(&self) -> u64 {
-        self.delivered
+        self.so_far.delivered + self.pending.map_or(0, |ack| ack.acked)
     }
 
     /// Takes the options of a segment of this end.
@@ -715,7 +713,6 @@ impl Sender {
         let (advanced, overtaken) = (number > self.una, number < self.una);
         self.una = self.una.max(number);
         self.inflight -= news.bytes;
-        self.delivered += news.bytes;
         let covered = Covered { bytes: news.bytes, packets: news.packets, advanced, overtaken };
         let marks = self.marks.on_ack(segment, &covered);
         let marked = marks.packets > 0;

@@ -105,7 +105,8 @@ fn noq(source: &mut Source<'_>) {
             3..=5 => {
                 let (sent, srtt) =
                     (source.near(now), Duration::from_micros(source.number() & 0xffff_ffff));
-                controller.acked(now, sent, source.number(), source.number(), source.flag(), srtt);
+                let (bytes, pn) = (source.number(), Some(source.number()));
+                controller.acked(now, sent, bytes, pn, source.flag(), srtt);
             }
             6 | 7 => controller.on_end_acks(
                 now,
@@ -169,7 +170,7 @@ fn quinn(source: &mut Source<'_>) {
             3..=5 => {
                 let (sent, srtt) =
                     (source.near(now), Duration::from_micros(source.number() & 0xffff_ffff));
-                controller.acked(now, sent, source.number(), source.flag(), srtt);
+                controller.acked(now, sent, source.number(), None, source.flag(), srtt);
             }
             6 | 7 => controller.on_end_acks(
                 now,

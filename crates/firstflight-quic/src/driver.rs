@@ -245,7 +245,7 @@ impl Driver {
 
     /// Replaces the arm as if the new one had been there from the start, unless the connection has
     /// already learnt something that the new arm would have to know.
-    #[cfg(feature = "noq")]
+    #[cfg(any(feature = "noq", feature = "quinn"))]
     pub(crate) fn rearm(&mut self, now: Time, plan: Plan) {
         self.settle();
         if self.pristine() {
@@ -294,7 +294,7 @@ impl Driver {
         self.next
     }
 
-    #[cfg(feature = "quinn")]
+    #[cfg(any(feature = "noq", feature = "quinn"))]
     /// When the last recovery started; packets sent earlier are not fresh.
     pub(crate) fn recovery_began(&self) -> Time {
         self.recovery_began

@@ -5,25 +5,37 @@
 //! bucket is 2 ms of the rate (10 to 256 packets), so bursts after a pause are larger than the two
 //! packets of our own pacer; `@(burst=n)` bounds a single send call, not the bucket.
 
+#[path = "adapter.rs"]
+mod adapter;
 mod beside;
-#[cfg(feature = "trial")]
-mod drawing;
 
-pub use beside::{BesideFactory, Foreign, close_log};
 #[cfg(feature = "trial")]
-pub use drawing::Drawing;
+pub use adapter::Drawing;
+pub use adapter::{BesideFactory, Controller, Factory, Foreign, close_log, status};
 
-use crate::driver::{AckedPacket, Damage, Driver, EndOfAcks, SharedRecorder, Status};
-use crate::numbers::Numbers;
+use crate::driver::{Damage, SharedRecorder};
 use crate::plan::{Plan, Refused, since};
 use crate::resume::{Memory, Resuming};
-use firstflight::{Nanos, Time};
+#[cfg(feature = "trial")]
+use crate::trial::Trial;
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{self, ControllerMetrics};
 use std::any::Any;
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Instant;
+
+/// noq for the adapter.
+mod stack {
+    pub(super) use super::Changes;
+    pub(super) use noq_proto::congestion::{Controller, ControllerFactory};
+
+    /// Whether sends and losses are reported in batches instead of packet by packet.
+    #[cfg(feature = "trial")]
+    pub(super) const BATCHES: bool = false;
+    /// Whether its pacer asks controllers for a rate.
+    pub(super) const ASKS_FOR_A_RATE: bool = true;
+}
 
 /// The rate reported for a sender without pacing, bytes per second: 256 packets leave at once, and
 /// further ones at 8 Gbit/s. A byte per nanosecond is the highest rate at which a deficit of one
@@ -39,12 +51,6 @@ pub fn factory(text: &str) -> Result<Arc<Factory>, Refused> {
     Ok(Arc::new(Factory::new(Plan::parse(text)?)))
 }
 
-/// State of a connection's controller; `None` if it is not one of ours. It includes an ACK whose
-/// losses may still follow.
-pub fn status(controller: &dyn congestion::Controller) -> Option<Status> {
-    controller.clone_box().into_any().downcast::<Controller>().ok().map(|ours| ours.driver.status())
-}
-
 /// Another arm for a connection that has started, chosen when its first request is answered. It
 /// takes effect with the next packet sent, and only while the controller is
 /// [pristine](Status::pristine).
@@ -58,134 +64,73 @@ impl Choice {
     }
 }
 
-/// Builds one controller per path.
-#[derive(Clone, Debug)]
-pub struct Factory {
-    plan: Plan,
-    origin: Instant,
-    recorder: Option<SharedRecorder>,
+/// What may change the arm before data is sent.
+#[derive(Clone, Debug, Default)]
+struct Changes {
     choice: Option<Choice>,
     resume: Option<Resuming>,
+}
+
+impl Changes {
+    /// The plan and the recorder that a path starts with.
+    fn begin(
+        &mut self,
+        plan: Plan,
+        recorder: Option<SharedRecorder>,
+    ) -> (Plan, Option<SharedRecorder>) {
+        let plan = self.chosen().unwrap_or(plan);
+        match self.resume.take() {
+            Some(resume) => resume.first_path(plan, recorder),
+            None => (plan, recorder),
+        }
+    }
+
+    /// The arm chosen since the last call.
+    fn chosen(&mut self) -> Option<Plan> {
+        let plan = self.choice.as_ref()?.0.get().copied();
+        self.choice.take_if(|_| plan.is_some());
+        plan
+    }
 }
 
 impl Factory {
     /// A factory for this plan. Times count from now.
     pub fn new(plan: Plan) -> Factory {
-        Factory { plan, origin: Instant::now(), recorder: None, choice: None, resume: None }
+        Factory::of(plan)
     }
 
     /// Applies `choice`: for a factory that serves one connection.
     #[must_use]
-    pub fn with_choice(self, choice: Choice) -> Factory {
-        Factory { choice: Some(choice), ..self }
+    pub fn with_choice(mut self, choice: Choice) -> Factory {
+        self.changes.choice = Some(choice);
+        self
     }
 
     /// Starts from the client's entry in `memory`, and saves there what the connection learns: for
     /// a factory that serves one connection.
     #[must_use]
-    pub fn with_resume(self, memory: &Memory, client: IpAddr) -> Factory {
-        Factory { resume: Some(Resuming::new(memory, client)), ..self }
-    }
-
-    /// Counts times from `origin`.
-    #[must_use]
-    pub fn with_origin(self, origin: Instant) -> Factory {
-        Factory { origin, ..self }
-    }
-
-    /// Reports every event of every controller to `recorder`.
-    #[must_use]
-    pub fn with_recorder(self, recorder: SharedRecorder) -> Factory {
-        Factory { recorder: Some(recorder), ..self }
-    }
-
-    fn controller(&self, now: Instant, current_mtu: u16) -> Controller {
-        let chosen = self.choice.as_ref().and_then(|choice| choice.0.get());
-        let now = since(self.origin, now);
-        let plan = *chosen.unwrap_or(&self.plan);
-        let recorder = self.recorder.clone();
-        let (plan, recorder) = match &self.resume {
-            Some(resume) => resume.first_path(plan, recorder),
-            None => (plan, recorder),
-        };
-        Controller {
-            origin: self.origin,
-            now,
-            driver: Driver::new(plan, current_mtu, now, recorder),
-            numbers: Numbers::default(),
-            present: false,
-            older: None,
-            choice: if chosen.is_none() { self.choice.clone() } else { None },
-        }
+    pub fn with_resume(mut self, memory: &Memory, client: IpAddr) -> Factory {
+        self.changes.resume = Some(Resuming::new(memory, client));
+        self
     }
 }
 
-impl congestion::ControllerFactory for Factory {
-    fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn congestion::Controller> {
-        Box::new(self.controller(now, current_mtu))
-    }
-}
-
-/// An arm as a controller of noq.
-#[derive(Clone, Debug)]
-pub struct Controller {
-    origin: Instant,
-    /// Time of the last callback that contained a time.
-    now: Time,
-    driver: Driver,
-    numbers: Numbers,
-    /// Whether the last packet of the ACK being listed belongs to the current packet number space.
-    present: bool,
-    /// Its number, if it belongs to an older space.
-    older: Option<u64>,
-    /// Source of another arm.
-    choice: Option<Choice>,
-}
-
-impl Controller {
-    /// Reported state.
-    pub fn status(&self) -> Status {
-        self.driver.status()
+#[cfg(feature = "trial")]
+impl Trial {
+    /// A factory for noq that draws for every connection.
+    pub fn noq(&self) -> Arc<Drawing> {
+        Drawing::of(self, None)
     }
 
-    /// `on_ack` with the values of the estimator, which only noq can construct.
-    pub(crate) fn acked(
-        &mut self,
-        now: Instant,
-        sent: Instant,
-        bytes: u64,
-        pn: u64,
-        app_limited: bool,
-        srtt: Duration,
-    ) {
-        let now = self.at(now);
-        let sent = since(self.origin, sent);
-        let position = self.numbers.position(pn, sent);
-        let fresh = position.is_some_and(|position| self.driver.is_fresh(position));
-        let srtt = Nanos(u64::try_from(srtt.as_nanos()).unwrap_or(u64::MAX));
-        self.present = position.is_some();
-        self.older = position.is_none().then_some(pn);
-        self.driver.acked(now, AckedPacket { bytes, sent, position, fresh }, app_limited, srtt);
-    }
-
-    fn at(&mut self, now: Instant) -> Time {
-        self.now = since(self.origin, now);
-        self.now
+    /// A factory for the connections of one client.
+    pub fn noq_for(&self, client: IpAddr) -> Arc<Drawing> {
+        Drawing::of(self, Some(client))
     }
 }
 
 impl congestion::Controller for Controller {
     fn on_packet_sent(&mut self, now: Instant, bytes: u16, pn: u64) {
-        let now = self.at(now);
-        let (position, new_space) = self.numbers.sent(pn, now, self.driver.next());
-        if new_space {
-            self.driver.new_space(now);
-        }
-        if let Some(plan) = self.choice.as_ref().and_then(|choice| choice.0.get().copied()) {
-            self.driver.rearm(now, plan);
-            self.choice = None;
-        }
-        self.driver.sent(now, u64::from(bytes), position);
+        self.sent(now, u64::from(bytes), pn);
     }
 
     fn on_sent(&mut self, _now: Instant, _bytes: u64, _largest_pn: u64) {
@@ -205,7 +150,7 @@ impl congestion::Controller for Controller {
         app_limited: bool,
         rtt: &RttEstimator,
     ) {
-        self.acked(now, sent, bytes, pn, app_limited, rtt.get());
+        self.acked(now, sent, bytes, Some(pn), app_limited, rtt.get());
     }
 
     fn on_end_acks(
@@ -215,13 +160,7 @@ impl congestion::Controller for Controller {
         app_limited: bool,
         largest: Option<u64>,
     ) {
-        let now = self.at(now);
-        // The number belongs to the acknowledged space, which only the previously listed packets
-        // reveal.
-        let older = self.older.take().is_some_and(|pn| largest == Some(pn));
-        let largest =
-            largest.filter(|_| std::mem::take(&mut self.present)).map(|pn| self.numbers.here(pn));
-        self.driver.end_acks(now, EndOfAcks { inflight: in_flight, app_limited, largest, older });
+        self.end_acks(now, in_flight, app_limited, largest);
     }
 
     fn on_packet_lost(&mut self, bytes: u16, pn: u64, now: Instant) {

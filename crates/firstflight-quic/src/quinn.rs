@@ -14,24 +14,62 @@
 //!   sent.
 //! * Spurious losses: no reduction is undone.
 
+#[allow(
+    clippy::duplicate_mod,
+    reason = "once per stack: the names are the same, the types are not"
+)]
+#[path = "adapter.rs"]
+mod adapter;
 mod beside;
-#[cfg(feature = "trial")]
-mod drawing;
 
-pub use beside::{BesideFactory, Foreign, close_log};
 #[cfg(feature = "trial")]
-pub use drawing::Drawing;
+pub use adapter::Drawing;
+pub use adapter::{BesideFactory, Controller, Factory, Foreign, close_log, status};
 
-use crate::driver::{AckedPacket, Damage, Driver, EndOfAcks, SharedRecorder, Status};
-use crate::numbers::Numbers;
+use crate::driver::Damage;
 use crate::plan::{Plan, Refused, since};
-use firstflight::Nanos;
+#[cfg(feature = "trial")]
+use crate::trial::Trial;
 use firstflight::arm::StartupSpec;
 use quinn_proto::RttEstimator;
 use quinn_proto::congestion::{self, ControllerMetrics};
 use std::any::Any;
+#[cfg(feature = "trial")]
+use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
+
+/// quinn for the adapter.
+mod stack {
+    use crate::driver::SharedRecorder;
+    use crate::plan::Plan;
+    pub(super) use quinn_proto::congestion::{Controller, ControllerFactory};
+
+    /// Whether sends and losses are reported in batches instead of packet by packet.
+    #[cfg(feature = "trial")]
+    pub(super) const BATCHES: bool = true;
+    /// Whether its pacer asks controllers for a rate.
+    pub(super) const ASKS_FOR_A_RATE: bool = false;
+
+    /// Nothing changes an arm on quinn.
+    #[derive(Clone, Debug, Default)]
+    pub(super) struct Changes {}
+
+    #[expect(clippy::unused_self, reason = "noq's have something to change")]
+    impl Changes {
+        pub(super) fn begin(
+            &mut self,
+            plan: Plan,
+            recorder: Option<SharedRecorder>,
+        ) -> (Plan, Option<SharedRecorder>) {
+            (plan, recorder)
+        }
+
+        pub(super) fn chosen(&mut self) -> Option<Plan> {
+            None
+        }
+    }
+}
 
 /// A factory for the arm that `text` names, ready for
 /// `TransportConfig::congestion_controller_factory`.
@@ -40,12 +78,6 @@ use std::time::{Duration, Instant};
 /// If the text is not an arm, or names one that quinn does not support.
 pub fn factory(text: &str) -> Result<Arc<Factory>, Refused> {
     Ok(Arc::new(Factory::new(Plan::parse(text)?)?))
-}
-
-/// State of a connection's controller; `None` if it is not one of ours. It includes an ACK whose
-/// losses may still follow.
-pub fn status(controller: &dyn congestion::Controller) -> Option<Status> {
-    controller.clone_box().into_any().downcast::<Controller>().ok().map(|ours| ours.driver.status())
 }
 
 /// Why quinn does not support this arm, if it does not.
@@ -79,14 +111,6 @@ fn refusal(plan: &Plan) -> Option<&'static str> {
     }
 }
 
-/// Builds one controller per connection.
-#[derive(Clone, Debug)]
-pub struct Factory {
-    plan: Plan,
-    origin: Instant,
-    recorder: Option<SharedRecorder>,
-}
-
 impl Factory {
     /// A factory for this plan. Times count from now.
     ///
@@ -95,90 +119,38 @@ impl Factory {
     pub fn new(plan: Plan) -> Result<Factory, Refused> {
         match refusal(&plan) {
             Some(why) => Err(Refused(format!("arm `{}`: {why}", plan.arm))),
-            None => Ok(Factory { plan, origin: Instant::now(), recorder: None }),
-        }
-    }
-
-    /// Counts times from `origin`.
-    #[must_use]
-    pub fn with_origin(self, origin: Instant) -> Factory {
-        Factory { origin, ..self }
-    }
-
-    /// Reports every event of every controller to `recorder`.
-    #[must_use]
-    pub fn with_recorder(self, recorder: SharedRecorder) -> Factory {
-        Factory { recorder: Some(recorder), ..self }
-    }
-
-    fn controller(&self, now: Instant, current_mtu: u16) -> Controller {
-        let now = since(self.origin, now);
-        Controller {
-            origin: self.origin,
-            driver: Driver::new(self.plan, current_mtu, now, self.recorder.clone()),
-            numbers: Numbers::default(),
-            present: false,
-            older: false,
+            None => Ok(Factory::of(plan)),
         }
     }
 }
 
-impl congestion::ControllerFactory for Factory {
-    fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn congestion::Controller> {
-        Box::new(self.controller(now, current_mtu))
-    }
-}
-
-/// An arm as a controller of quinn.
-#[derive(Clone, Debug)]
-pub struct Controller {
-    origin: Instant,
-    driver: Driver,
-    numbers: Numbers,
-    /// Whether the last packet of the ACK being listed belongs to the current packet number space.
-    present: bool,
-    /// Whether it belongs to an older space.
-    older: bool,
-}
-
-impl Controller {
-    /// Reported state.
-    pub fn status(&self) -> Status {
-        self.driver.status()
+#[cfg(feature = "trial")]
+impl Trial {
+    /// A factory for quinn that draws for every connection.
+    ///
+    /// # Errors
+    /// If quinn does not support one of the arms.
+    pub fn quinn(&self) -> Result<Arc<Drawing>, Refused> {
+        self.drawing(None)
     }
 
-    /// `on_ack` with the values of the estimator, which only quinn can construct.
-    pub(crate) fn acked(
-        &mut self,
-        now: Instant,
-        sent: Instant,
-        bytes: u64,
-        app_limited: bool,
-        srtt: Duration,
-    ) {
-        let now = since(self.origin, now);
-        let sent = since(self.origin, sent);
-        self.present = self.numbers.is_present(sent);
-        self.older = !self.present;
-        let fresh = sent >= self.driver.recovery_began();
-        let srtt = Nanos(u64::try_from(srtt.as_nanos()).unwrap_or(u64::MAX));
-        self.driver.acked(
-            now,
-            AckedPacket { bytes, sent, position: None, fresh },
-            app_limited,
-            srtt,
-        );
+    /// A factory for the connections of one client.
+    ///
+    /// # Errors
+    /// As [`Trial::quinn`].
+    pub fn quinn_for(&self, client: IpAddr) -> Result<Arc<Drawing>, Refused> {
+        self.drawing(Some(client))
+    }
+
+    fn drawing(&self, client: Option<IpAddr>) -> Result<Arc<Drawing>, Refused> {
+        self.plans().iter().try_for_each(|plan| Factory::new(*plan).map(drop))?;
+        Ok(Drawing::of(self, client))
     }
 }
 
 impl congestion::Controller for Controller {
     fn on_sent(&mut self, now: Instant, bytes: u64, last_packet_number: u64) {
-        let now = since(self.origin, now);
-        let (position, new_space) = self.numbers.sent(last_packet_number, now, self.driver.next());
-        if new_space {
-            self.driver.new_space(now);
-        }
-        self.driver.sent(now, bytes, position);
+        self.sent(now, bytes, last_packet_number);
     }
 
     fn on_ack(
@@ -189,7 +161,7 @@ impl congestion::Controller for Controller {
         app_limited: bool,
         rtt: &RttEstimator,
     ) {
-        self.acked(now, sent, bytes, app_limited, rtt.get());
+        self.acked(now, sent, bytes, None, app_limited, rtt.get());
     }
 
     fn on_end_acks(
@@ -199,17 +171,11 @@ impl congestion::Controller for Controller {
         app_limited: bool,
         largest: Option<u64>,
     ) {
-        let now = since(self.origin, now);
-        // The number belongs to the acknowledged space, which only the previously listed packets
-        // reveal.
-        let older = std::mem::take(&mut self.older);
-        let largest =
-            largest.filter(|_| std::mem::take(&mut self.present)).map(|pn| self.numbers.here(pn));
-        self.driver.end_acks(now, EndOfAcks { inflight: in_flight, app_limited, largest, older });
+        self.end_acks(now, in_flight, app_limited, largest);
     }
 
     fn on_congestion_event(&mut self, now: Instant, sent: Instant, persistent: bool, lost: u64) {
-        let now = since(self.origin, now);
+        let now = self.at(now);
         // RFC9002 7.3.1-2 needs only whether the packet was sent before or after the last entry
         // into recovery; its number is not reported.
         let news = since(self.origin, sent) >= self.driver.recovery_began();

@@ -416,7 +416,7 @@ impl<E: Ends> Flow<E> {
         outcome.drops = self.drops;
         outcome.say(controller, self.ends.account());
         outcome.parts = self.app.map_or_else(Vec::new, |app| app.into_parts());
-        self.ends.count(&mut outcome);
+        outcome.count(&self.ends.counters());
         debug_assert_eq!(
             outcome.packets_dropped,
             outcome.drops.total(),

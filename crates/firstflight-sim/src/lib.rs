@@ -16,6 +16,7 @@ pub mod app;
 mod audit;
 pub mod back;
 mod boxed;
+mod counters;
 pub mod flow;
 mod hosts;
 pub mod instrumented;
@@ -42,6 +43,7 @@ pub use boxed::{
     Boxed, MakeRecovery, Mixed, MixedAvoidance, MixedRecovery, OwnAvoidance, own_avoidance,
     run_mixed, run_mixed_flows,
 };
+pub use counters::Counters;
 pub use firstflight::Episode;
 pub use hosts::Hosts;
 pub use instrumented::Company;

@@ -2,6 +2,7 @@
 //! defines the metrics.
 
 use crate::app::Part;
+use crate::counters::Counters;
 use crate::instrumented::{Combined, Core};
 use firstflight::account::{Account, Kept};
 use firstflight::{Episode, Exit, Nanos};
@@ -132,6 +133,21 @@ impl Outcome {
         self.episodes = account.reported(controller.cwnd()).collect();
         self.cwnd_max = account.cwnd_max();
         self.exit = controller.exit();
+    }
+
+    /// Fills in the sender's counters.
+    pub(crate) fn count(&mut self, counters: &Counters) {
+        self.packets_sent = counters.packets_sent;
+        self.packets_lost = counters.packets_lost;
+        self.packets_dropped = counters.packets_dropped;
+        self.spurious_losses = counters.spurious_losses;
+        self.retransmitted_bytes = counters.retransmitted_bytes;
+        self.lost_retransmissions = counters.lost_retransmissions;
+        self.retransmissions = counters.retransmissions;
+        self.rtos = counters.rtos;
+        self.probes = counters.probes;
+        self.early_retransmits = counters.early_retransmits;
+        self.early_retransmits_spurious = counters.early_retransmits_spurious;
     }
 
     /// An outcome with only these two values.

@@ -23,7 +23,7 @@ fn served(arm: &str) -> (Box<Controller>, Instant) {
 
 fn ack_of_the_handshake(controller: &mut Controller, origin: Instant, millis: u64, largest: u64) {
     let now = origin + Duration::from_millis(millis);
-    controller.acked(now, origin, 900, 0, true, Duration::from_millis(333));
+    controller.acked(now, origin, 900, Some(0), true, Duration::from_millis(333));
     controller.on_end_acks(now, 90, true, Some(largest));
     controller.on_sent(now, 0, 0);
 }

@@ -18,7 +18,7 @@ fn the_handshake_gives_its_rtt_also_when_data_was_sent_before_it_was_acknowledge
     controller.on_sent(origin, 900, 0);
     controller.on_sent(origin + Duration::from_millis(1), 90, 0);
     let now = origin + Duration::from_millis(30);
-    controller.acked(now, origin, 900, true, Duration::from_millis(333));
+    controller.acked(now, origin, 900, None, true, Duration::from_millis(333));
     controller.on_end_acks(now, 90, true, Some(0));
     assert_eq!(controller.status().handshake_rtt, Some(Nanos::from_millis(30)));
 }

@@ -2,9 +2,9 @@
 
 use crate::access::Lie;
 use crate::app::App;
+use crate::counters::Counters;
 use crate::instrumented::{Combined, Core};
 use crate::observe::Record;
-use crate::outcome::Outcome;
 use crate::pool::Plain;
 use firstflight::account::{Account, Kept};
 use firstflight::{Ack, Nanos, Time};
@@ -148,8 +148,8 @@ pub trait Ends {
     fn room(&self) -> u64 {
         1
     }
-    /// Fills in the transport's counters.
-    fn count(&self, outcome: &mut Outcome);
+    /// The sender's counters.
+    fn counters(&self) -> Counters;
     /// Panics if the two ends contradict each other: the receiver must have all data that the
     /// sender believes it has. Called after every event in builds with debug assertions.
     fn verify(&self, now: Time) {

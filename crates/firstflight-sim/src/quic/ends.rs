@@ -4,11 +4,11 @@ use super::frequency::Request;
 use super::{AckPacket, Host, Receiver, Sender, Transmit};
 use crate::access::Lie;
 use crate::app::App;
+use crate::counters::Counters;
 use crate::flow;
 use crate::instrumented::{Combined, Company, Core};
 use crate::media;
 use crate::observe::{Nobody, Record};
-use crate::outcome::Outcome;
 use firstflight::account::{Account, Kept};
 use firstflight::{Ack, Nanos, Time};
 use firstflight_path::{Acks, Error, Path, Stream};
@@ -346,16 +346,8 @@ impl<S: Combined, L: Company<S>> flow::Ends for Ends<S, L> {
         self.payload
     }
 
-    fn count(&self, outcome: &mut Outcome) {
-        let counters = self.sender.counters();
-        outcome.packets_sent = counters.packets_sent;
-        outcome.packets_lost = counters.packets_lost;
-        outcome.packets_dropped = counters.packets_dropped;
-        outcome.spurious_losses = counters.spurious_losses;
-        outcome.retransmitted_bytes = counters.retransmitted_bytes;
-        outcome.lost_retransmissions = counters.lost_retransmissions;
-        outcome.retransmissions = counters.retransmissions;
-        outcome.rtos = counters.rtos;
+    fn counters(&self) -> Counters {
+        *self.sender.counters()
     }
 
     fn verify(&self, _now: Time) {

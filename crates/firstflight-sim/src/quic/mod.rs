@@ -11,7 +11,7 @@ mod sender;
 pub use crate::wire::NEVER;
 pub use ends::{Ends, Flow, Packet};
 pub use receiver::Receiver;
-pub use sender::{Counters, Sender, Transmit};
+pub use sender::{Sender, Transmit};
 
 /// Sizes and timers of a QUIC host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,6 +7,7 @@ use super::frequency::{Asking, Request};
 use super::loss::{Carries, SentPacket, State};
 use super::{Host, Receiver};
 use crate::audit::walk_is_due;
+use crate::counters::Counters;
 use crate::instrumented::{Combined, Company, Core, Instrumented};
 use crate::observe::Nobody;
 use crate::pacer::Pacer;
@@ -53,27 +54,6 @@ enum Blocked {
     Window,
     Pacer(Time),
     NoData,
-}
-
-/// Counters of one sender.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Counters {
-    /// Data packets sent, retransmissions and probes included.
-    pub packets_sent: u64,
-    /// Packets declared lost that the path had dropped.
-    pub packets_lost: u64,
-    /// Packets the path dropped.
-    pub packets_dropped: u64,
-    /// Packets declared lost and acknowledged later.
-    pub spurious_losses: u64,
-    /// Packets that carried retransmitted data.
-    pub retransmissions: u64,
-    /// Object bytes sent again.
-    pub retransmitted_bytes: u64,
-    /// Retransmissions that the path dropped.
-    pub lost_retransmissions: u64,
-    /// Probe timeouts.
-    pub rtos: u64,
 }
 
 /// The division of the object into packets.
@@ -166,7 +146,6 @@ pub struct Sender<S: Combined, L = Nobody> {
     /// From this number on, each packet was sent with the next chunk and is in flight, except for
     /// the oldest ones, which were acknowledged in order.
     plain_from: u64,
-    delivered: u64,
     first_sample_at: Time,
     late: LateAcks,
     lost_this_pass: u64,
@@ -253,7 +232,6 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             next_chunk: 0,
             repeats: Ring::default(),
             acked: GapSet::default(),
-            delivered: 0,
             bytes_sent: 0,
             first_sent: None,
             idle_since: None,
@@ -442,11 +420,11 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             self.written,
             self.next_chunk
         );
+        let delivered = self.controller().so_far().delivered;
         assert!(
-            self.inflight.saturating_add(self.delivered) <= self.bytes_sent,
-            "{} bytes in flight and {} delivered are more than {} sent",
+            self.inflight.saturating_add(delivered) <= self.bytes_sent,
+            "{} bytes in flight and {delivered} delivered are more than {} sent",
             self.inflight,
-            self.delivered,
             self.bytes_sent
         );
         let kept = self.sent.end() - self.oldest;

@@ -6,10 +6,10 @@ use super::{
 use crate::access::Lie;
 use crate::app::App;
 use crate::audit::walk_is_due;
+use crate::counters::Counters;
 use crate::flow;
 use crate::instrumented::{Combined, Company, Core};
 use crate::observe::{Nobody, Record};
-use crate::outcome::Outcome;
 use firstflight::account::{Account, Kept};
 use firstflight::detection::{Flags, Id, Scoreboard, SendOrder};
 use firstflight::{Ack, Nanos, Time};
@@ -297,20 +297,8 @@ impl<S: Combined, L: Company<S>> flow::Ends for Ends<S, L> {
         }
     }
 
-    fn count(&self, outcome: &mut Outcome) {
-        let counters = self.sender.counters();
-        let truth = self.sender.board().truth();
-        outcome.packets_sent = self.sender.transmissions();
-        outcome.packets_lost = truth.dropped;
-        outcome.packets_dropped = counters.packets_dropped;
-        outcome.spurious_losses = truth.delivered;
-        outcome.retransmitted_bytes = counters.retransmitted_bytes;
-        outcome.lost_retransmissions = counters.lost_retransmissions;
-        outcome.retransmissions = counters.retransmissions;
-        outcome.rtos = counters.rtos;
-        outcome.probes = counters.probes;
-        outcome.early_retransmits = counters.early_retransmits;
-        outcome.early_retransmits_spurious = counters.early_retransmits_spurious;
+    fn counters(&self) -> Counters {
+        self.sender.counters()
     }
 
     fn verify(&self, now: Time) {

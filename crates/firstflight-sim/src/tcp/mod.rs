@@ -17,7 +17,7 @@ pub use buffers::{Buffer, ReceiveWindow, SendWindow};
 pub use ends::{Ends, Flow};
 pub use reassembly::{Arrival, BLOCKS, Range, Reassembly};
 pub use receiver::Receiver;
-pub use sender::{Counters, Sender, Transmit};
+pub use sender::{Sender, Transmit};
 
 use firstflight::detection::presets::Preset;
 use firstflight::detection::{early_retransmit, f_rto, tlp};

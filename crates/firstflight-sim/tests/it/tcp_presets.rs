@@ -159,7 +159,8 @@ fn a_tail_probe_turns_a_lost_tail_into_fast_recovery() {
         let counters = wire.sender.counters();
         assert_eq!((counters.probes, counters.rtos), (1, 0), "{lost:?}: one probe and no timeout");
         assert_eq!(
-            counters.recoveries, recoveries,
+            wire.sender.controller().stats().loss_episodes,
+            recoveries,
             "{lost:?}: what the probe reveals is a loss for congestion control"
         );
         for name in COUNTING {
@@ -182,7 +183,7 @@ fn a_probe_that_was_needless_changes_nothing() {
     wire.run();
     let counters = wire.sender.counters();
     assert_eq!(
-        (counters.probes, counters.rtos, counters.recoveries),
+        (counters.probes, counters.rtos, wire.sender.controller().stats().loss_episodes),
         (1, 0, 0),
         "one probe, nothing lost, no reduction"
     );
@@ -272,11 +273,11 @@ fn a_needless_recovery_is_undone_where_the_preset_can_prove_it() {
             windows.push((sender.controller().stats().undone, sender.controller().cwnd()));
         });
         wire.run();
-        let counters = wire.sender.counters();
+        let stats = *wire.sender.controller().stats();
         drop(wire);
-        assert_eq!(counters.recoveries, 1, "{name} takes the reordering for a loss");
-        let undone = u64::from(["linux26", "rack"].contains(&name));
-        assert_eq!(counters.undone, undone, "{name}: undone");
+        assert_eq!(stats.loss_episodes, 1, "{name} takes the reordering for a loss");
+        let undone = u32::from(["linux26", "rack"].contains(&name));
+        assert_eq!(stats.undone, undone, "{name}: undone");
         let after: Vec<u64> =
             windows.iter().filter(|(undone, _)| *undone > 0).map(|(_, cwnd)| *cwnd).collect();
         assert_eq!(after.is_empty(), undone == 0, "{name}: the window was watched after the undo");
@@ -429,7 +430,7 @@ fn a_needless_timeout_gives_the_window_back() {
         windows.push((sender.controller().stats().undone, sender.controller().cwnd()));
     });
     wire.run();
-    assert_eq!(wire.sender.counters().undone, 1, "the timeout is undone");
+    assert_eq!(wire.sender.controller().stats().undone, 1, "the timeout is undone");
     drop(wire);
     assert!(
         windows.iter().any(|(_, cwnd)| *cwnd == MSS),
@@ -455,7 +456,8 @@ fn a_lost_repeat_of_timeout_recovery_opens_an_episode_with_rack_only() {
         };
         let mut wire = Wire::new(Host { preset, ..host(name) }, "slowstart", 60, fate);
         wire.run();
-        (wire.sender.counters().rtos, wire.sender.counters().recoveries)
+        let stats = wire.sender.controller().stats();
+        (stats.timeouts, stats.loss_episodes)
     };
     assert_eq!(recoveries("rack"), (1, 1), "rack finds the repeat lost and opens a fast recovery");
     assert_eq!(recoveries("sack6675"), (2, 0), "RFC 6675 waits for a second timeout");
@@ -473,9 +475,9 @@ fn a_repeat_by_rule_3_whose_original_is_then_judged_lost_was_not_lost_again() {
             losing(&[0, 1, 2, 3, 20, 21, 22, 30, 31, 35]),
         );
         wire.run();
-        let counters = wire.sender.counters();
+        let stats = wire.sender.controller().stats();
         assert_eq!(
-            (counters.recoveries, counters.rtos),
+            (stats.loss_episodes, stats.timeouts),
             (1, 0),
             "{name}: one episode repairs it all"
         );

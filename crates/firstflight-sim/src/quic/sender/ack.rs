@@ -93,7 +93,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             let sent = self.sent.get(number).at;
             self.measure(now, packet, Run { last: number, sent }, ack);
         } else {
-            self.count_delivered(ack);
+            self.end_probing(ack);
         }
         ack.flight = self.inflight;
         self.settle(now, ack);
@@ -111,12 +111,11 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             Nanos(u64::from(packet.ack_delay)),
             Some(Nanos(self.host.max_ack_delay)),
         );
-        self.count_delivered(ack);
+        self.end_probing(ack);
     }
 
     #[inline(always)]
-    fn count_delivered(&mut self, ack: &Ack) {
-        self.delivered += ack.acked;
+    fn end_probing(&mut self, ack: &Ack) {
         if ack.acked > 0 {
             self.probe_count = 0;
         }

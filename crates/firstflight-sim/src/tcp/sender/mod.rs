@@ -3,7 +3,7 @@
 //! An ACK is processed in the order of [`firstflight::detection`]. The controller decides how it
 //! affects the window, the detectors choose what to send next, and the recovery policy how much.
 //! The parts of this module: [`ack`] processes ACKs, [`timer`] the timer, [`send`] chooses and
-//! sends segments, [`counters`] holds the counters of a trial.
+//! sends segments.
 //!
 //! Departures: D1 the RTT sample is that of the latest sent segment newly delivered that was sent
 //! once, to the nanosecond, as Linux gives it to congestion control; the estimator gets the same.
@@ -23,15 +23,13 @@
 //! needs a second retransmission would otherwise not outlast it.
 
 mod ack;
-mod counters;
 mod marker;
 mod send;
 mod timer;
 
-pub use counters::Counters;
-
 use super::buffers::SendWindow;
 use super::{Board, Host};
+use crate::counters::Counters;
 use crate::instrumented::{Combined, Company, Core, Instrumented};
 use crate::observe::Nobody;
 use crate::pacer::Pacer;
@@ -303,11 +301,12 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
 
     /// Counters so far.
     pub fn counters(&self) -> Counters {
-        let stats = self.controller.core().stats();
+        let truth = self.board.truth();
         Counters {
-            rtos: u64::from(stats.timeouts),
-            recoveries: u64::from(stats.loss_episodes),
-            undone: u64::from(stats.undone),
+            packets_sent: self.transmissions(),
+            packets_lost: truth.dropped,
+            spurious_losses: truth.delivered,
+            rtos: u64::from(self.controller.core().stats().timeouts),
             ..self.counters
         }
     }
