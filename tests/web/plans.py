@@ -58,11 +58,11 @@ def path(rng, facts):
     poisson = rng.random() < 0.1
     keys = [f"rate={'poisson:' if poisson else ''}{mbit:.3f}Mbit", f"rtt={rng.randint(5, 400)}ms", f"queue={queue(rng)}"]
     wild = [
-        lambda: rng.choice([f"loss={rng.uniform(0, 3):.3f}%", "ge=0.001:5:0.4", f"loss_every={rng.randint(20, 900)}"]),
+        lambda: rng.choice([f"loss={rng.uniform(0, 3):.3f}%", "ge=0.1%:5:40%", f"loss_every={rng.randint(20, 900)}"]),
         lambda: f"policer={mbit / 2:.2f}Mbit:{rng.randint(20, 60)}ms" if not poisson else f"lead_in={rng.randint(1, 5)}",
         lambda: rng.choice(["codel", "codel=5ms:100ms,ecn", "pie", "pie=20ms,ecn", "ecn=30ms"]),
         lambda: rng.choice(["jitter=3ms", "jitter=1ms-9ms", "jitter=normal:3ms:1ms"]),
-        lambda: rng.choice(["reorder=0.01:5ms", "reorder=0.02:3ms:0.001:20ms"]),
+        lambda: rng.choice(["reorder=1%:5ms", "reorder=2%:3ms:0.1%:20ms"]),
         lambda: f"dup={rng.uniform(0, 0.05):.3f}",
         lambda: f"steps=0.2s:{mbit / 3:.2f}Mbit/0.5s:{mbit * 2:.2f}Mbit" if not poisson else "ms_slots",
         lambda: "wander=0.3:1s" if not poisson else "up_loss=0.5%",

@@ -197,13 +197,13 @@ fn download(name: &str, path: &str, megabytes: u64) -> Result<(), Error> {
 const LOSSY: [(&str, &str, u64, &str); 5] = [
     (
         "bursts",
-        "rate=10Mbit,rtt=100ms,queue=100ms,ge=0.005:6:0.7",
+        "rate=10Mbit,rtt=100ms,queue=100ms,ge=0.5%:6:70%",
         2_300_000,
         "losses in bursts (Gilbert-Elliott), a full BDP of queue",
     ),
     (
         "slow",
-        "rate=4Mbit,rtt=220ms,queue=150ms,ge=0.003:6:0.7",
+        "rate=4Mbit,rtt=220ms,queue=150ms,ge=0.3%:6:70%",
         2_300_000,
         "the same on a slow, long path with a shallow queue",
     ),
@@ -213,7 +213,7 @@ const LOSSY: [(&str, &str, u64, &str); 5] = [
         5_000_000,
         "a policer at 6 Mbit/s with a bucket of 50 ms",
     ),
-    ("both", "rate=10Mbit,rtt=220ms,ge=0.003:6:0.7,policer=5Mbit:100ms", 2_300_000, "both"),
+    ("both", "rate=10Mbit,rtt=220ms,ge=0.3%:6:70%,policer=5Mbit:100ms", 2_300_000, "both"),
     (
         "control",
         "rate=10Mbit,rtt=100ms,queue=unlimited,loss=1%",

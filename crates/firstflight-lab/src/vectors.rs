@@ -281,6 +281,7 @@ const MODES: &[(Reaches, &str)] = &[
     (Reaches::Avoidance, "slowstart/cubic(profile=linux)/immediate"),
     (Reaches::Avoidance, "slowstart/abba(over=cuback)/immediate"),
     (Reaches::Recovery, "slowstart/cubic/prr(mode=linux)"),
+    (Reaches::Recovery, "slowstart/cubic/prr(mode=crb,exit=granted)"),
 ];
 
 /// The arms for which vectors are made by default, each with the parts that its connections must

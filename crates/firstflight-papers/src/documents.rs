@@ -16,7 +16,7 @@ const EXPERIMENTS: [(&str, Measure, &[&str], u64); 12] = [
     ("rapid-start", rapid_start::measured, rapid_start::production::ARMS, 8),
     ("best", best::measured, best::exits::ARMS, 18),
     ("gvisor", gvisor::measured, gvisor::ARMS, 6),
-    ("prr", prr::measured, prr::web::ARMS, 48),
+    ("prr", prr::measured, prr::web::ARMS, 49),
     ("early-retransmit", early_retransmit::measured, early_retransmit::ARMS, 15),
     ("neqo", neqo::measured, neqo::ARMS, 3),
     ("cuback", cuback::measured, cuback::ARMS, 5),

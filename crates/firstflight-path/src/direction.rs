@@ -378,15 +378,15 @@ impl Effects {
                 return Err(Error::at(key("ecn"), "ce:...", wrong, allowed));
             }
             (Some(Ecn::Chance(share)), None) => {
-                value::SHARE.check(key("ecn"), share, value::print_percent)?;
+                value::CHANCE.check(key("ecn"), share, value::print_percent)?;
             }
             _ => {}
         }
         if let Some(GilbertElliott { g, burst, h, k }) = self.ge {
             value::BURST.check(key("ge"), burst, value::print_factor)?;
-            [g, h, k]
-                .into_iter()
-                .try_for_each(|share| value::SHARE.check(key("ge"), share, value::print_percent))?;
+            [g, h, k].into_iter().try_for_each(|share| {
+                value::CHANCE.check(key("ge"), share, value::print_percent)
+            })?;
         }
         if let Some(every) = self.loss_every {
             value::check_count(key("loss_every"), every, 1, 1_000_000_000)?;
@@ -405,7 +405,7 @@ impl Effects {
         if let Some(reorder) = self.reorder {
             let shares =
                 reorder.first.0.saturating_add(reorder.second.map_or(0, |(share, _)| share));
-            value::SHARE.check(key("reorder"), shares, value::print_percent)?;
+            value::CHANCE.check(key("reorder"), shares, value::print_percent)?;
             value::TIME.check(key("reorder"), reorder.first.1, value::print_time)?;
             if let Some((_, mean)) = reorder.second {
                 value::TIME.check(key("reorder"), mean, value::print_time)?;

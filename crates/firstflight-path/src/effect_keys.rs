@@ -228,7 +228,7 @@ fn ecn(key: Key, text: &str) -> Result<Option<Ecn>, Error> {
         "false" => None,
         "true" => Some(Ecn::InsteadOfDrop),
         text => Some(match text.strip_prefix("ce:") {
-            Some(share) => Ecn::Chance(value::SHARE.parse(key, share)?),
+            Some(share) => Ecn::Chance(value::CHANCE.parse(key, share)?),
             None => Ecn::Above(queue(key, text)?),
         }),
     })
@@ -263,10 +263,10 @@ fn gilbert_elliott(key: Key, text: &str) -> Result<GilbertElliott, Error> {
     let parts = value::fields(key, text, &["G", "BURST", "H", "K"], 3)?;
     let build = || {
         Ok(GilbertElliott {
-            g: value::SHARE.parse("G", parts[0])?,
+            g: value::CHANCE.parse("G", parts[0])?,
             burst: value::BURST.parse("BURST", parts[1])?,
-            h: value::SHARE.parse("H", parts[2])?,
-            k: parts.get(3).map_or(Ok(0), |k| value::SHARE.parse("K", k))?,
+            h: value::CHANCE.parse("H", parts[2])?,
+            k: parts.get(3).map_or(Ok(0), |k| value::CHANCE.parse("K", k))?,
         })
     };
     build().map_err(|e: Error| e.within(format!("{key}={text}")))
@@ -292,7 +292,7 @@ fn jitter(key: Key, text: &str) -> Result<Jitter, Error> {
 fn reorder(key: Key, text: &str) -> Result<Reorder, Error> {
     let parts = value::fields(key, text, &["SHARE", "MEAN", "SHARE", "MEAN"], 2)?;
     let pair = |share: &str, mean: &str| {
-        Ok((value::SHARE.parse("SHARE", share)?, value::TIME.parse("MEAN", mean)?))
+        Ok((value::CHANCE.parse("SHARE", share)?, value::TIME.parse("MEAN", mean)?))
     };
     let build = || match parts.as_slice() {
         [share, mean] => Ok(Reorder { first: pair(share, mean)?, second: None }),

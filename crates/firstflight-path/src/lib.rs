@@ -49,7 +49,7 @@
 //! |---|---|---|---|
 //! | `queue` | capacity, not counting the packet in service: a size, `pkt` (of 1500 B), a time at the rate, `bdp` (rate x `rtt`), `unlimited` | 1500 B or more | `1bdp`; in reverse `unlimited` |
 //! | `loss` | independent loss, applied behind the queue | 0% to below 100%, in percent | `0` |
-//! | `ge` | `G:BURST:H:K`, loss in bursts: good to bad with probability G per packet, BURST packets in bad on average, loss H in bad, K in good; not with `loss` | shares 0 to 1, BURST 1 to 10^6 | none, K `0` |
+//! | `ge` | `G:BURST:H:K`, loss in bursts: good to bad with probability G per packet, BURST packets in bad on average, loss H in bad, K in good; not with `loss` | G, H and K 0% to 100%, in percent, BURST 1 to 10^6 | none, K `0` |
 //! | `loss_every` | lose each packet whose number is a multiple of this | 1 to 10^9 | none |
 //! | `policer` | `RATE:BUCKET`, token bucket without a queue, BUCKET as time at its rate | below the rate of the link; bucket of 1500 B or more | none |
 //! | `codel` | queue management, alone or `TARGET:INTERVAL` | up to 100 s | none; alone `5ms:100ms` |
@@ -57,9 +57,9 @@
 //! | `red`, `ared` | Random Early Detection, adaptive with `ared`; alone or `MIN:MAX:MAXP:WEIGHT` (sizes or `pkt`, shares) | | none; alone `5pkt:15pkt:2%:0.2%` |
 //! | `fq_codel` | flow queues with CoDel, alone or settings as `flows:1024/quantum:1514B/target:5ms/interval:100ms`; forward only, see below | 1 to 65536 flows | none |
 //! | `dualpi2` | two coupled queues, alone or settings as `target:15ms/update:16ms/alpha:0.16/beta:3.2/k:2/step:1ms/classic:10`; forward only, see below | | none |
-//! | `ecn` | alone, with queue management: mark instead of drop. With a value as for `queue`, without management: mark packets that find at least that much in the queue; with `ce:SHARE`, mark that share at random | | none |
+//! | `ecn` | alone, with queue management: mark instead of drop. With a value as for `queue`, without management: mark packets that find at least that much in the queue; with `ce:SHARE`, mark that share (in percent) at random | | none |
 //! | `jitter` | extra delay that keeps the order: `MAX`, `MIN-MAX` (uniform), or `normal:MEAN:SIGMA` (clipped at 0) | up to 100 s | none |
-//! | `reorder` | `SHARE:MEAN`, once or twice: exponential extra delay for a share of the packets, which other packets overtake | shares 0 to 1 together | none |
+//! | `reorder` | `SHARE:MEAN`, once or twice: exponential extra delay for a share of the packets, which other packets overtake | shares 0% to 100% together, in percent | none |
 //! | `dup` | share of packets that arrive twice | 0% to below 100%, in percent | `0` |
 //! | `steps` | constant rate: `TIME:RATE/TIME:RATE...`, later rates; `off` is an outage, which cannot be last | times increase | none |
 //! | `wander` | constant rate: `SD:TAU`, standard deviation and time constant of its logarithm, a step every 100 ms | SD 0.001 to 2 | none; TAU `1s` |

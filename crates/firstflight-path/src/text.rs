@@ -68,6 +68,17 @@ impl Path {
                 "empty path; give a name such as `geo`, or rate=100Mbit,rtt=30ms,queue=30ms",
             ));
         }
+        // A file's name may have a semicolon.
+        let is_key = |part: &str| {
+            let item = part.split(',').next().unwrap_or_default().trim();
+            item.contains('=') || is_flag(item)
+        };
+        if text.contains(';') && text.split(';').skip(1).all(is_key) {
+            let commas = text.replace(';', ",");
+            return Err(Error::new(format!(
+                "{text}: `;` separates no keys; allowed: commas, such as {commas}"
+            )));
+        }
         let file = input::file_of(text);
         if !text.contains('=') && file.extension().is_some_and(|extension| extension == "toml") {
             return toml_file(&file, changes);

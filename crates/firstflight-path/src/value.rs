@@ -60,6 +60,9 @@ pub(crate) const LOSS: Quantity = Quantity {
     max: PPB - 1,
     allowed: "0% up to but not including 100%, such as 0.1%",
 };
+/// Parts of 1e-9, in percent.
+pub(crate) const CHANCE: Quantity =
+    Quantity { units: PERCENT, min: 0, max: PPB, allowed: "0% to 100%, such as 0.1%" };
 /// Parts of 1e-9.
 pub(crate) const SHARE: Quantity =
     Quantity { units: RATIOS, min: 0, max: PPB, allowed: "0 to 1 (100%)" };

@@ -297,6 +297,10 @@ fn words_that_mean_nothing_are_named() {
         (&["compare", "--arms", "rapid", "--arms", "oracle"], &["--arms: given more than once"]),
         (&["compare", "--arms"], &["--arms: the value is missing"]),
         (&["paths", "foo"], &["`foo` is not a known path"]),
+        (
+            &["ab", "--population", "day.pcap.gz", "--flows", "20"],
+            &["`day.pcap.gz` is a capture or a log", "`firstflight advise day.pcap.gz`"],
+        ),
     ]);
 }
 

@@ -45,6 +45,12 @@ fn read(file: &File) -> Result<String, Error> {
     })
 }
 
+/// Whether a name has the ending of a capture or a log of connections.
+fn is_recorded(name: &str) -> bool {
+    let name = [".gz", ".zst"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
+    [".pcap", ".pcapng", ".qlog", ".sqlog"].iter().any(|end| name.ends_with(end))
+}
+
 impl Population {
     /// Reads `NAME`, `FILE.toml` or `FILE.csv`, each optionally followed by options in parentheses:
     /// `q`, `k` and `s` (the calibration knobs), `rho` (correlation of round trip and rate), or a
@@ -77,6 +83,11 @@ impl Population {
             Some("toml") => Population::from_toml(&shown, &read(&file)?, file.parent()),
             Some("csv") => Population::from_csv(&shown, &read(&file)?),
             _ => builtin::population(name).unwrap_or_else(|| {
+                if is_recorded(name) {
+                    return Err(Error::new(format!(
+                        "`{name}` is a capture or a log, not a population; `firstflight advise {name}` compares arms on its connections"
+                    )));
+                }
                 let near = suggestion(name, builtin::names());
                 Err(Error::new(format!(
                     "`{name}` is not a known population{near}; allowed: a name listed by `firstflight populations`, a .toml or a .csv file"

@@ -120,7 +120,7 @@ const KINDS: [&str; 22] = [
     "rate=20Mbit,rtt=50ms,jitter=20ms",
     "rate=20Mbit,rtt=50ms,reorder=5%:10ms",
     "rate=20Mbit,rtt=50ms,dup=2%",
-    "rate=20Mbit,rtt=50ms,ge=0.005:6:0.7",
+    "rate=20Mbit,rtt=50ms,ge=0.5%:6:70%",
     "rate=20Mbit,rtt=50ms,queue=200ms,codel",
     "rate=5Mbit,rtt=60ms,steps=200ms:20Mbit/400ms:1Mbit",
     "rate=20Mbit,rtt=60ms,wander=0.3:1s",

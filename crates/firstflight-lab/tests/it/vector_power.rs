@@ -47,7 +47,11 @@ fn contexts(part: &str) -> &'static [&'static str] {
         "search" => &["search(version=3.1)", "search(exit=jump)"],
         "careful" => &["careful(saved=60,rtt=40)"],
         "plumb" => &["plumb(saved=60,rtt=40,rapid=on,tolerate=2,keep=0.85)"],
-        "prr" => &["slowstart/cubic/prr(mode=linux)", "slowstart/reno/prr"],
+        "prr" => &[
+            "slowstart/cubic/prr(mode=linux)",
+            "slowstart/cubic/prr(mode=crb)",
+            "slowstart/reno/prr",
+        ],
         "abba" => &["slowstart/abba(version=1)/immediate"],
         "cubic" => &["slowstart/cubic(profile=linux)/immediate"],
         _ => &[],

@@ -408,7 +408,7 @@ pub fn unit_values() -> Values {
     let holds = beside.is_none_or(|window| window >= high.cwnd);
     values.exact(
         "core.never_below",
-        format!("{beside:?}"),
+        beside.map_or_else(|| format!("{}, unchanged", high.cwnd), |window| window.to_string()),
         format!("at least {}", high.cwnd),
         holds,
     );

@@ -11,13 +11,14 @@ use crate::{Effort, Measured, Source, Try, Values};
 use firstflight_lab::Error;
 use firstflight_lab::stats::{self, resample};
 
-const SERVERS: [(&str, Server); 6] = [
+const SERVERS: [(&str, Server); 7] = [
     ("Linux", LINUX),
     ("Standard", Server::linux26("slowstart/cubic/sack(lost=ignore)")),
     ("PRR SSRB", Server::linux26("slowstart/cubic/prr(mode=ssrb,lost=ignore)")),
     ("PRR CRB", Server::linux26("slowstart/cubic/prr(mode=crb,lost=ignore)")),
     ("PRR UB", Server::linux26("slowstart/cubic/prr(mode=ub,lost=ignore)")),
     ("PRR 9937", Server::linux26("slowstart/cubic/prr(lost=ignore)")),
+    ("PRR CRB granted", Server::linux26("slowstart/cubic/prr(mode=crb,lost=ignore,exit=granted)")),
 ];
 /// The arms that the experiments compare.
 pub(crate) const ARMS: &[&str] = &[
@@ -27,6 +28,7 @@ pub(crate) const ARMS: &[&str] = &[
     SERVERS[3].1.arm,
     SERVERS[4].1.arm,
     SERVERS[5].1.arm,
+    SERVERS[6].1.arm,
 ];
 const HALVING: usize = 0;
 const STANDARD: usize = 1;
@@ -188,6 +190,7 @@ fn by_size(served: &[Vec<Counted>]) -> Figure {
 fn exit_windows(served: &[Vec<Counted>]) -> Values {
     const CRB: usize = 3;
     const UB: usize = 4;
+    const CRB_GRANTED: usize = 6;
     let distance = |a: usize, b: usize| -> Interval {
         let apart: Vec<(f64, f64)> = served[a]
             .iter()
@@ -201,7 +204,11 @@ fn exit_windows(served: &[Vec<Counted>]) -> Values {
         })
     };
     let mut values = Values::default();
-    for (arm, name, near, far) in [(UB, "ub", STANDARD, HALVING), (CRB, "crb", HALVING, STANDARD)] {
+    for (arm, name, near, far) in [
+        (UB, "ub", STANDARD, HALVING),
+        (CRB, "crb", HALVING, STANDARD),
+        (CRB_GRANTED, "crb_granted", HALVING, STANDARD),
+    ] {
         let (own, other) = (distance(arm, near), distance(arm, far));
         values.number(format!("web.exit.{name}"), own.estimate / other.estimate.max(1e-9)).note(format!(
             "mean absolute difference {:.1} % of the window to {}, {:.1} % to {}, over the first recovery of each connection",
@@ -342,7 +349,7 @@ fn counts(served: &[Vec<Counted>]) -> Values {
     let told =
         (0..SERVERS.len()).map(|arm| (SERVERS[arm].0.to_owned(), format!("{:.1} ms", mean(arm))));
     let least = (0..SERVERS.len())
-        .filter(|&arm| arm != SSRB && SERVERS[arm].0 != "PRR 9937")
+        .filter(|&arm| arm != SSRB && !["PRR 9937", "PRR CRB granted"].contains(&SERVERS[arm].0))
         .map(mean)
         .fold(f64::INFINITY, f64::min);
     values.number("web.recovering", mean(SSRB) / least).sweep(told);

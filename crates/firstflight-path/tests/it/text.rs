@@ -176,6 +176,17 @@ fn a_toml_file_is_refused_with_file_and_line() {
 }
 
 #[test]
+fn a_semicolon_between_keys_is_refused_and_the_comma_named() {
+    for text in ["rate=100Mbit;rtt=30ms", "rate=100Mbit,rtt=30ms;codel", "geo,loss=1%; rtt=30ms"] {
+        let commas = text.replace(';', ",");
+        let expected = format!("{text}: `;` separates no keys; allowed: commas, such as {commas}");
+        assert_eq!(refusal(text), expected);
+    }
+    // In a file's name it is part of the name.
+    assert!(refusal("rate=trace:no;such.trace,rtt=30ms").contains("no;such.trace"));
+}
+
+#[test]
 fn each_wrong_value_is_refused_in_one_line_that_names_key_value_and_range() {
     const RATES: &str = "allowed: 1kbit to 1000Gbit, with the unit bit, kbit, Mbit or Gbit";
     const TIMES: &str = "allowed: more than 0 and at most 100s, with the unit us, ms or s";

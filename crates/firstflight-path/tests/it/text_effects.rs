@@ -41,10 +41,10 @@ fn each_key_is_understood_and_printed() {
             "dualpi2=target:10ms/k:4/step:2ms/classic:20",
         ),
         ("ecn=15ms", "ecn=15ms"),
-        ("ecn=ce:0.05", "ecn=ce:5%"),
+        ("ecn=ce:5%", "ecn=ce:5%"),
         ("ecn=65pkt", "ecn=65pkt"),
         ("ge=0.1%:3:80%", "ge=0.1%:3:80%:0%"),
-        ("ge=0.001:3.5:0.8:0.01", "ge=0.1%:3.5:80%:1%"),
+        ("ge=0.1%:3.5:80%:1%", "ge=0.1%:3.5:80%:1%"),
         ("loss_every=64", "loss_every=64"),
         ("jitter=500us", "jitter=500us"),
         ("jitter=1ms-3ms", "jitter=1ms-3ms"),
@@ -148,7 +148,7 @@ fn each_wrong_effect_is_refused_with_its_range() {
     const RATES: &str = "allowed: 1kbit to 1000Gbit, with the unit bit, kbit, Mbit or Gbit";
     const TIMES: &str = "allowed: more than 0 and at most 100s, with the unit us, ms or s";
     const EXTRAS: &str = "allowed: 0s to 100s, with the unit us, ms or s";
-    const SHARES: &str = "allowed: 0 to 1 (100%)";
+    const SHARES: &str = "allowed: 0% to 100%, such as 0.1%";
     for (text, expected) in [
         ("policer=8Mbit", "policer=8Mbit: has 1 field; allowed: policer=RATE:BUCKET, such as 12Mbit:10ms".to_owned()),
         ("policer=0Mbit:10ms", format!("policer=0Mbit:10ms: RATE=0Mbit: is zero; {RATES}")),
@@ -171,10 +171,12 @@ fn each_wrong_effect_is_refused_with_its_range() {
         ("ecn", "ecn=true: there is no queue management that could mark instead of drop; allowed: with codel, pie, red or fq_codel, or with a threshold such as ecn=15ms".to_owned()),
         ("codel,ecn=15ms", "ecn=15ms: the queue management decides what is marked; allowed: `ecn` alone with queue management".to_owned()),
         ("pie,ecn=ce:1%", "ecn=ce:...: the queue management decides what is marked; allowed: `ecn` alone with queue management".to_owned()),
-        ("ecn=ce:2", "ecn=2: is too large; allowed: 0 to 1 (100%)".to_owned()),
+        ("ecn=ce:200%", format!("ecn=200%: is too large; {SHARES}")),
+        ("ecn=ce:0.5", format!("ecn=0.5: the unit is missing (did you mean `0.5%` or `50%`?); {SHARES}")),
         ("ecn=15", "ecn=15: the unit is missing; allowed: bytes (B, kB, MB), packets (pkt), time (us, ms, s), bdp, or `unlimited`".to_owned()),
         ("ge=1%:3", "ge=1%:3: has 2 fields; allowed: ge=G:BURST:H up to ge=G:BURST:H:K".to_owned()),
         ("ge=150%:3:80%", format!("ge=150%:3:80%: G=150%: is too large; {SHARES}")),
+        ("ge=0.005:3:80%", format!("ge=0.005:3:80%: G=0.005: the unit is missing (did you mean `0.005%` or `0.5%`?); {SHARES}")),
         ("ge=1%:0.5:80%", "ge=1%:0.5:80%: BURST=0.5: is too small; allowed: 1 to 1000000 packets".to_owned()),
         ("ge=1%:3:101%", format!("ge=1%:3:101%: H=101%: is too large; {SHARES}")),
         ("ge=1%:3:80%:-1", format!("ge=1%:3:80%:-1: K=-1: is negative; {SHARES}")),
@@ -186,6 +188,7 @@ fn each_wrong_effect_is_refused_with_its_range() {
         ("jitter=normal:1ms", "jitter=normal:1ms: has 2 fields; allowed: jitter=normal:MEAN:SIGMA".to_owned()),
         ("jitter=normal:1ms:x", format!("jitter=normal:1ms:x: SIGMA=x: is not a number; {EXTRAS}")),
         ("reorder=1%", "reorder=1%: has 1 field; allowed: reorder=SHARE:MEAN up to reorder=SHARE:MEAN:SHARE:MEAN".to_owned()),
+        ("reorder=0.5:3ms", format!("reorder=0.5:3ms: SHARE=0.5: the unit is missing (did you mean `0.5%` or `50%`?); {SHARES}")),
         ("reorder=1%:0ms", format!("reorder=1%:0ms: MEAN=0ms: is zero; {TIMES}")),
         ("reorder=60%:1ms:60%:1ms", format!("reorder=120%: is too large; {SHARES}")),
         ("dup=100%", "dup=100%: is too large; allowed: 0% up to but not including 100%, such as 0.1%".to_owned()),

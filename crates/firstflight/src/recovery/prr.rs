@@ -13,18 +13,20 @@
 //!   the byte, which would hold back or cut segments ([`Rounding::Exact`]).
 //! * D2 (first retransmission): it is also forced when less than a segment is due, not only when
 //!   nothing is, because otherwise the episode might never begin. RFC 6937 does not force it at
-//!   all; `force_first` is on by default, off for literal runs.
+//!   all; [`Reading::Literal`] does not either.
 //! * D3 (nothing delivered at entry): RFC 9937 grants nothing until the next delivery, after a loss
 //!   timer possibly never. One segment is forced ([`TimerEntry`]), also if an ACK that delivered
 //!   nothing opened the episode; not after marks, which leave nothing to retransmit.
-//! * D4 (exit): RFC 6937 is silent; the window becomes the target, as in Linux and RFC 9937. Linux
-//!   also leaves the window unchanged in some undo cases; here the controller handles undo.
+//! * D4 (exit): RFC 6937 is silent; the window becomes the target, as in Linux and RFC 9937.
+//!   [`ExitWindow::Granted`] keeps what the last ACK allowed instead. Linux also leaves the window unchanged in some undo cases; here the controller handles undo.
 //! * D5 (Linux counts packets): bytes are counted here, with the target rounded down and the window
 //!   rounded up to whole segments, which is equivalent as long as all segments are full.
 
 mod params;
 
-pub use params::{Bound, Evidence, Mode, Params, Rounding, Rules, SafeAck, TimerEntry};
+pub use params::{
+    Bound, Evidence, ExitWindow, Mode, Params, Reading, Rounding, Rules, SafeAck, TimerEntry,
+};
 
 use crate::avoidance::MAX_MSS;
 use crate::recovery::{Cause, End, Entry, LostRepeat, Policy, Progress, Recovery};
@@ -439,7 +441,12 @@ impl Recovery for Prr {
     fn end(&mut self, _how: End, _pipe: u64) -> u64 {
         // RFC9937 6.4-1: the window is the target; the pacer smooths the step up to it.
         self.stage = Stage::Closed;
-        self.target.saturating_add_signed(i64::from(self.exit_above))
+        let target = self.target.saturating_add_signed(i64::from(self.exit_above));
+        match self.params.exit() {
+            // RFC6937 3-exit: no window is set.
+            Some(ExitWindow::Granted) => self.cwnd.min(target),
+            Some(ExitWindow::Target) | None => target,
+        }
     }
 
     fn restarts_on_lost_repeat(&self) -> bool {

@@ -8,7 +8,7 @@ use firstflight::recovery::{
     AnyRecovery, AnySettings, Cause, End, Entry, Immediate, LostRepeat, Policy, Progress, Prr,
     RateHalving, Recovery, Sack, prr, rate_halving, sack,
 };
-use harness::{Scenario, arm, opened, progress, prr_params, run};
+use harness::{Scenario, arm, opened, progress, prr_params, run, with_granted_exit};
 
 const MSS: u64 = 1_000;
 
@@ -499,6 +499,18 @@ mod proportional {
                 assert_eq!(prr.end(how, 3 * MSS), 10 * MSS, "{name}, {how:?}");
                 assert!(!prr.admits(MSS, 0), "{name}: the grant ends with the episode");
             }
+        }
+    }
+
+    /// Shows RFC6937 3-exit.
+    #[test]
+    fn a_granted_exit_is_what_the_last_ack_allowed_and_never_above_the_target() {
+        // At pipe 3 the bound grants one segment, two, or all; 18 is above the target.
+        for (name, pipe, window) in [("CRB", 3, 4), ("SSRB", 3, 5), ("UB", 3, 10), ("CRB", 18, 10)]
+        {
+            let mut prr = opened(Prr::new(with_granted_exit(name)), 10 * MSS, 20 * MSS, MSS);
+            prr.on_ack(&progress(MSS, pipe * MSS, MSS));
+            assert_eq!(prr.end(End::Complete, pipe * MSS), window * MSS, "{name}, pipe {pipe}");
         }
     }
 

@@ -6,7 +6,7 @@ use crate::recovery_harness as harness;
 
 use std::collections::BTreeSet;
 
-use firstflight::recovery::prr::{Branch, Params, Rules};
+use firstflight::recovery::prr::{Branch, Params, Reading, Rules};
 use firstflight::recovery::{Cause, End, Entry, Immediate, Progress, Prr, Recovery};
 use harness::{
     PRR, Run, Scenario, Scoreboard, Step, arm, first_missing, opened, progress, prr_params, run,
@@ -449,8 +449,10 @@ mod exceptions {
     fn p9_rfc_6937_recomputes_without_a_delivery() {
         for ignore in [false, true] {
             let mut params = prr_params("SSRB");
-            if let Rules::Rfc6937 { ignore_zero_delivery, .. } = &mut params.rules {
-                *ignore_zero_delivery = ignore;
+            if let Rules::Rfc6937 { reading, .. } = &mut params.rules
+                && ignore
+            {
+                *reading = Reading::IgnoreEmpty;
             }
             let mut prr = opened(Prr::new(params), 10, 20, 1);
             prr.on_ack(&progress(1, 5, 1));

@@ -3,9 +3,12 @@
 
 use crate::recovery_harness as harness;
 
-use firstflight::recovery::prr::{Branch, Rules};
+use firstflight::recovery::prr::{Branch, Reading, Rules};
 use firstflight::recovery::{Prr, Recovery};
-use harness::{Next, PRR, Run, Scenario, Scoreboard, arm, at, opened, progress, prr_params, run};
+use harness::{
+    Next, PRR, Run, Scenario, Scoreboard, arm, at, opened, progress, prr_params, run,
+    with_granted_exit,
+};
 
 /// Columns are compared without regard to the width of the gaps; a `...` at the end of the expected
 /// row stops the comparison.
@@ -142,7 +145,7 @@ mod episodes {
         check("6675", &scenario, "N N R . . . . . N N N N N N N N N N N N N", 13);
     }
 
-    /// Shows RFC6675 5-C, RFC9937 6.2-3.
+    /// Shows RFC6675 5-C, RFC6937 3-exit, RFC9937 6.2-3.
     #[test]
     fn fifteen_losses() {
         let scenario = Scenario::new(20, 10, 0..=14).f(20);
@@ -166,6 +169,9 @@ mod episodes {
                 "window left by {name}"
             );
         }
+        // Conservation leaves the window where rate halving does, unless the exit sets the target.
+        let granted = Prr::new(with_granted_exit("CRB"));
+        assert_eq!(run(&mut { granted }, &scenario).exit, Some((4, 5)));
     }
 
     #[test]
@@ -408,8 +414,8 @@ mod single_calls {
             assert_eq!(sends(&mut prr, 10_000), 1_000, "{name}: exactly one segment");
         }
         let mut params = prr_params("CRB");
-        if let Rules::Rfc6937 { force_first, .. } = &mut params.rules {
-            *force_first = false;
+        if let Rules::Rfc6937 { reading, .. } = &mut params.rules {
+            *reading = Reading::Literal;
         }
         let mut literal = opened(Prr::new(params), 10_000, ANY, MSS);
         literal.on_ack(&progress(1_000, 10_000, MSS));

@@ -19,6 +19,19 @@ pub enum Bound {
     Ub,
 }
 
+/// RFC 6937: what differs from its text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Reading {
+    /// The first retransmission is forced (D2).
+    #[default]
+    ForceFirst,
+    /// It is forced, and an ACK that delivers nothing is ignored. The RFC recomputes, and SSRB may
+    /// then send its extra segment.
+    IgnoreEmpty,
+    /// Nothing.
+    Literal,
+}
+
 /// Grant of an episode that opens without a delivery, for example by a loss timer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum TimerEntry {
@@ -52,11 +65,10 @@ pub enum Rules {
     Rfc6937 {
         /// The bound at or below the target.
         bound: Bound,
-        /// Whether an ACK that delivers nothing is ignored. The RFC recomputes, and SSRB may then
-        /// send its extra segment.
-        ignore_zero_delivery: bool,
-        /// Whether to force the first retransmission (D2).
-        force_first: bool,
+        /// What differs from the text.
+        reading: Reading,
+        /// The window at the end (D4).
+        exit: ExitWindow,
     },
     /// RFC 9937.
     Rfc9937 {
@@ -86,6 +98,19 @@ named! {
         Ub = "ub",
         /// Linux since 4.3.
         Linux = "linux",
+    }
+}
+
+named! {
+    /// RFC6937 3-exit: the window at the end of an episode (D4).
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub enum ExitWindow {
+        /// The target, as in Linux and RFC 9937.
+        #[default]
+        Target = "target",
+        /// What the last ACK allowed in flight, at most the target: RFC 6937 sets no window at the
+        /// end, so a bound that kept the pipe below the target leaves the window there.
+        Granted = "granted",
     }
 }
 
@@ -134,13 +159,17 @@ params! {
         "which ACKs add a segment: progress without loss, or a retransmission's as in Linux in 2015",
         get |params| params.safe_ack(),
         set |params, safe_ack| params.set_safe_ack(safe_ack);
+    option "exit": ExitWindow ["target, granted (modes crb, ssrb and ub)"]
+        "window at the end: the target, or what the last ACK allowed (RFC 6937 sets none)",
+        get |params| params.exit(),
+        set |params, exit| params.set_exit(exit);
 }
 
 impl Params {
     /// RFC 6937 with this bound, as written except for D2.
     pub const fn rfc6937(bound: Bound) -> Params {
         Params::of(
-            Rules::Rfc6937 { bound, ignore_zero_delivery: false, force_first: true },
+            Rules::Rfc6937 { bound, reading: Reading::ForceFirst, exit: ExitWindow::Target },
             LostRepeat::CutAgain,
         )
     }
@@ -197,11 +226,32 @@ impl Params {
         }
     }
 
+    /// RFC 9937 and Linux set the window at the end.
+    pub(super) fn exit(self) -> Option<ExitWindow> {
+        match self.rules {
+            Rules::Rfc6937 { exit, .. } => Some(exit),
+            Rules::Rfc9937 { .. } | Rules::Linux { .. } => None,
+        }
+    }
+
+    fn set_exit(&mut self, wanted: ExitWindow) -> bool {
+        match &mut self.rules {
+            Rules::Rfc6937 { exit, .. } => {
+                *exit = wanted;
+                true
+            }
+            Rules::Rfc9937 { .. } | Rules::Linux { .. } => false,
+        }
+    }
+
     pub(super) fn forces_first(self) -> bool {
-        !matches!(self.rules, Rules::Rfc6937 { force_first: false, .. })
+        !matches!(self.rules, Rules::Rfc6937 { reading: Reading::Literal, .. })
     }
 
     pub(super) fn ignores_zero_delivery(self) -> bool {
-        !matches!(self.rules, Rules::Rfc6937 { ignore_zero_delivery: false, .. })
+        match self.rules {
+            Rules::Rfc6937 { reading, .. } => reading == Reading::IgnoreEmpty,
+            Rules::Rfc9937 { .. } | Rules::Linux { .. } => true,
+        }
     }
 }

@@ -12,7 +12,7 @@ use std::ops::RangeInclusive;
 
 use firstflight::Seq;
 use firstflight::detection::delivered::delivered;
-use firstflight::recovery::prr::{Bound, Params as PrrParams};
+use firstflight::recovery::prr::{Bound, ExitWindow, Params as PrrParams, Rules};
 use firstflight::recovery::{
     Cause, End, Entry, Progress, Prr, RateHalving, Recovery, Sack, rate_halving, sack,
 };
@@ -499,6 +499,14 @@ pub(crate) fn prr_params(name: &str) -> PrrParams {
         "Linux" => PrrParams::linux(),
         _ => panic!("no arm {name}"),
     }
+}
+
+/// A variant of RFC 6937 that ends at what the last ACK allowed.
+pub(crate) fn with_granted_exit(name: &str) -> PrrParams {
+    let mut params = prr_params(name);
+    let Rules::Rfc6937 { exit, .. } = &mut params.rules else { panic!("{name} sets the window") };
+    *exit = ExitWindow::Granted;
+    params
 }
 
 /// All variants of proportional rate reduction.
