@@ -19,6 +19,7 @@ macro_rules! startups {
 
         /// What a false alarm gives back to any startup.
         #[derive(Clone, Copy, Debug)]
+        #[doc(hidden)]
         pub enum AnySavedStartup {
             $($(#[$doc])* $name(<$type as Startup>::Saved),)*
         }
