@@ -2,24 +2,24 @@
 
 use crate::Sender;
 use crate::scenario::{PACKET, RTT, Scenario, Step};
-use firstflight::arm::{Arm, ArmController};
+use firstflight::{AnyController, Arm};
 use firstflight::{Config, Nanos, Ready, Seq, Time};
 
 pub struct Ours {
     name: String,
-    controller: ArmController,
+    controller: AnyController,
 }
 
 impl Ours {
     pub fn new(name: &str) -> Ours {
         let arm = Arm::parse(name).unwrap_or_else(|error| panic!("{error}"));
-        Ours { name: name.to_owned(), controller: arm.controller(Config::quic(PACKET), 1 << 40, Time(999_000_000), Seq(0)) }
+        Ours { name: name.to_owned(), controller: arm.with_oracle(1 << 40).controller(Config::quic(PACKET), Time(999_000_000), Seq(0)) }
     }
 }
 
 #[inline(never)]
 #[unsafe(no_mangle)]
-fn measured_ours(controller: &mut ArmController, steps: &[Step]) {
+fn measured_ours(controller: &mut AnyController, steps: &[Step]) {
     for step in steps {
         controller.on_ack(&step.ack);
     }

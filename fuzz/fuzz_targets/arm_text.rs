@@ -19,7 +19,7 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
                     printed,
                     "`{text}` prints differently the second time"
                 );
-                let mut controller = arm.controller(Config::quic(1_200), 300_000, Time(0), Seq(0));
+                let mut controller = arm.with_oracle(300_000).controller(Config::quic(1_200), Time(0), Seq(0));
                 controller.on_handshake_rtt(Time(1), firstflight::Nanos(1));
                 assert!(
                     controller.cwnd() >= 2_400,

@@ -2,8 +2,8 @@
 //! range.
 #![no_main]
 
-use firstflight::nada::{LossIntervals, Nada, Params, Report};
 use firstflight::{Nanos, Time};
+use firstflight_sim::nada::{LossIntervals, Nada, Params, Report};
 
 /// Bytes of one report.
 const ONE: usize = 45;

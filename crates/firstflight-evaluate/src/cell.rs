@@ -4,11 +4,11 @@ use crate::battery::Battery;
 use crate::effort::Effort;
 use crate::schema::{Criterion, EcnField, Flow, Judge, LIES, Scenario, text_of};
 use firstflight::Nanos;
-use firstflight::nada::Params;
 use firstflight_lab::flows::{App, Lie};
 use firstflight_lab::{Hosts, NamedArm, hosts_of_tcp, nearest, parse_arms, size};
 use firstflight_path::random::normal;
 use firstflight_path::{Codepoint, Error, Path};
+use firstflight_sim::nada::Params;
 
 /// One flow of a cell.
 #[derive(Clone, Debug)]

@@ -130,9 +130,8 @@ impl Scenario {
             return refused("flows that share a path share their hosts: leave `acks` out");
         }
         Ok(FlowPlan {
-            controller: arm.controller(
+            controller: arm.with_oracle(self.oracle_exit()).controller(
                 self.config(),
-                self.oracle_exit(),
                 Time(flow.start.0),
                 Seq(0),
             ),

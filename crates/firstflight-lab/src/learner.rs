@@ -1,13 +1,13 @@
 //! Knowledge that a connection gains about its path, for the next connection (Careful Resume, RFC
 //! 9959).
 
-use firstflight::arm::ArmController;
+use firstflight::AnyController;
 use firstflight::resume::{Observation, Saved};
 use firstflight::{Begin, Event};
 
 /// Follows a connection to record what the next one may use.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Learner(Option<(Box<ArmController>, Observation)>);
+pub(crate) struct Learner(Option<(Box<AnyController>, Observation)>);
 
 impl Learner {
     /// The controller was built or rebuilt.

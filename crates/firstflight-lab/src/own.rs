@@ -199,7 +199,9 @@ impl Own {
     ) -> Core<Mixed> {
         let startup = match &self.startup {
             Some(own) => Mixed::Own(own.make()),
-            None => Mixed::Ours(*rest.controller(base, oracle_exit, now, Seq(0)).startup()),
+            None => {
+                Mixed::Ours(*rest.with_oracle(oracle_exit).controller(base, now, Seq(0)).startup())
+            }
         };
         let (avoidance, recovery) = rest.after_startup();
         let own = self.avoidance.as_ref();

@@ -1,6 +1,6 @@
 //! Laboratory cases: single trials, and several flows together.
 
-use firstflight::arm::ArmController;
+use firstflight::AnyController;
 use firstflight::controller::Config;
 use firstflight::{Exit, ExitReason, Nanos, Seq, Time};
 use firstflight_lab::Error;
@@ -16,10 +16,10 @@ pub(crate) fn arm(text: &str) -> Result<NamedArm, Error> {
     parse_arms(text)?.pop().ok_or_else(|| Error::new(format!("`{text}` is not an arm")))
 }
 
-fn controller(ground: &Scenario, arm: &NamedArm, start: Nanos) -> Result<ArmController, Error> {
+fn controller(ground: &Scenario, arm: &NamedArm, start: Nanos) -> Result<AnyController, Error> {
     let config =
         Config { initial_window: u64::from(ground.iw) * ground.host.mss(), ..ground.host.config() };
-    Ok(arm.arm()?.controller(config, ground.oracle_exit(), Time(start.0), Seq(0)))
+    Ok(arm.arm()?.with_oracle(ground.oracle_exit()).controller(config, Time(start.0), Seq(0)))
 }
 
 fn burst(ground: &Scenario, arm: &NamedArm) -> Result<u64, Error> {

@@ -30,20 +30,20 @@
 //!   14.4). Acknowledged bytes count as sent.
 
 use crate::plan::Plan;
-use firstflight::arm::{Arm, ArmController};
 use firstflight::controller::Stats;
 use firstflight::signal::rtt::{INITIAL_RTT, Rfc9002Rtt};
 use firstflight::{
     Ack, Begin, Congestion, Event, Exit, Nanos, Phase, Rate, Ready, Recorder, Sent, Seq, State,
     Time, Timeout,
 };
+use firstflight::{AnyController, Arm};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A recorder of the events of a factory's controllers. It receives each [`Event`] when it is
 /// complete: an ACK only when the next event shows that nothing more belongs to it, with the time
 /// of its arrival. Numbers are positions in the order of sending, over all packet number spaces;
 /// quinn names neither acknowledged nor lost packets.
-pub type SharedRecorder = Arc<Mutex<dyn Recorder<ArmController> + Send>>;
+pub type SharedRecorder = Arc<Mutex<dyn Recorder<AnyController> + Send>>;
 /// Observable state of a stack's own controller, which controls the sender while one of ours
 /// receives the same calls. After every call it holds the window (0 before the first call), the
 /// threshold (`None` if never set, and for a controller without one) and the pacing rate that the
@@ -143,9 +143,9 @@ pub(crate) struct Damage {
 pub(crate) struct Driver {
     plan: Plan,
     mss: u64,
-    core: ArmController,
+    core: AnyController,
     /// The state before the open ACK.
-    before: ArmController,
+    before: AnyController,
     ack: Ack,
     persistent: bool,
     stage: Stage,
@@ -202,7 +202,7 @@ impl Driver {
         recorder: Option<SharedRecorder>,
     ) -> Driver {
         let mss = u64::from(datagram.max(1));
-        let core = plan.arm.controller(plan.config(mss), plan.oracle_exit, now, Seq(0));
+        let core = plan.arm.with_oracle(plan.oracle_exit).controller(plan.config(mss), now, Seq(0));
         let mut driver = Driver {
             plan,
             mss,
@@ -276,7 +276,11 @@ impl Driver {
 
     fn begin_afresh(&mut self, now: Time) {
         let config = self.plan.arm.configure(self.plan.config(self.mss));
-        self.core = self.plan.arm.controller(config, self.plan.oracle_exit, now, Seq(self.next));
+        self.core = self.plan.arm.with_oracle(self.plan.oracle_exit).controller(
+            config,
+            now,
+            Seq(self.next),
+        );
         self.handshake_rtt = self.rtt.latest();
         if let Some(rtt) = self.handshake_rtt {
             self.core.on_handshake_rtt(now, rtt);
@@ -483,7 +487,7 @@ impl Driver {
         self.rate
     }
 
-    pub(crate) fn core(&self) -> &ArmController {
+    pub(crate) fn core(&self) -> &AnyController {
         &self.core
     }
 

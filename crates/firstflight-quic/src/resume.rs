@@ -35,7 +35,7 @@
 
 use crate::driver::{SharedRecorder, locked};
 use crate::plan::Plan;
-use firstflight::arm::ArmController;
+use firstflight::AnyController;
 use firstflight::resume::{Observation, Saved};
 use firstflight::startup::Resumption;
 use firstflight::{Begin, Event, Recorder};
@@ -211,7 +211,7 @@ impl std::fmt::Debug for Follower {
     }
 }
 
-impl Recorder<ArmController> for Follower {
+impl Recorder<AnyController> for Follower {
     fn on_begin(&mut self, begin: &Begin) {
         self.least = begin.config.initial_window.saturating_mul(4);
         self.seen = Some(Observation::new(begin.config.mss));
@@ -220,7 +220,7 @@ impl Recorder<ArmController> for Follower {
         }
     }
 
-    fn on_event(&mut self, event: &Event, after: &ArmController) {
+    fn on_event(&mut self, event: &Event, after: &AnyController) {
         if let Some(seen) = &mut self.seen {
             seen.take(event, after);
             if seen.resumption() == Resumption::Refuted

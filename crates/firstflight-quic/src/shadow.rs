@@ -2,7 +2,7 @@
 //! each receives the same events. This is an open loop: the sender does not obey them.
 
 use crate::plan::{Plan, Refused};
-use firstflight::arm::ArmController;
+use firstflight::AnyController;
 use firstflight::event::Phase;
 use firstflight::startup::ExitReason;
 use firstflight::{Begin, Event, Time};
@@ -50,7 +50,7 @@ struct Left {
 #[derive(Debug)]
 pub(crate) struct Shadow {
     asked: Asked,
-    controller: Option<Box<ArmController>>,
+    controller: Option<Box<AnyController>>,
     /// Whether it is the arm that sends: then all events concern itself.
     exact: bool,
     start: Option<Time>,
@@ -79,7 +79,8 @@ impl Shadow {
         let arm = self.asked.plan.arm;
         // The connection's own numbers with this arm's options.
         let config = arm.configure(self.asked.plan.config(begin.config.mss));
-        let controller = arm.controller(config, self.asked.plan.oracle_exit, begin.now, begin.nxt);
+        let controller =
+            arm.with_oracle(self.asked.plan.oracle_exit).controller(config, begin.now, begin.nxt);
         *self = Shadow {
             controller: Some(Box::new(controller)),
             exact: arm == begin.arm && config == begin.config,

@@ -24,7 +24,7 @@
 use crate::driver::SharedRecorder;
 use crate::plan::{Plan, Refused};
 use crate::shadow::{Asked, Shadow};
-use firstflight::arm::ArmController;
+use firstflight::AnyController;
 use firstflight::{Begin, Event, Exit, Nanos, Recorder, Time};
 use firstflight_table::rows::Health;
 pub use firstflight_table::rows::RowWriter;
@@ -342,8 +342,8 @@ impl Seen {
 #[derive(Debug)]
 struct NoRow;
 
-impl Recorder<ArmController> for NoRow {
-    fn on_event(&mut self, _event: &Event, _after: &ArmController) {}
+impl Recorder<AnyController> for NoRow {
+    fn on_event(&mut self, _event: &Event, _after: &AnyController) {}
 }
 
 /// Follows a connection, and writes its row at the end.
@@ -360,7 +360,7 @@ impl fmt::Debug for Writer {
     }
 }
 
-impl Recorder<ArmController> for Writer {
+impl Recorder<AnyController> for Writer {
     fn on_begin(&mut self, begin: &Begin) {
         // The handshake's packets and samples do not count as data; packets still in flight may.
         let Seen { handshake, inflight, batches, .. } = self.seen;
@@ -372,7 +372,7 @@ impl Recorder<ArmController> for Writer {
         self.shadows.iter_mut().for_each(|shadow| shadow.begin(begin));
     }
 
-    fn on_event(&mut self, event: &Event, after: &ArmController) {
+    fn on_event(&mut self, event: &Event, after: &AnyController) {
         self.seen.take(event);
         self.shadows.iter_mut().for_each(|shadow| shadow.tell(event));
         if self.seen.exit.is_none() {

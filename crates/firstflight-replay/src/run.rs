@@ -1,10 +1,10 @@
 //! One startup on one connection.
 
 use crate::meter::Meter;
-use firstflight::arm::{Arm, ArmController};
 use firstflight::event::{Phase, Ready, Transport};
 use firstflight::startup::ExitReason;
 use firstflight::{Ack, Config, Exit, Nanos, Time};
+use firstflight::{AnyController, Arm};
 use firstflight_log::step::Opening;
 
 /// An arm with its name as requested.
@@ -101,7 +101,7 @@ pub struct Run {
     /// If the connection ended without an exit: the share of the window that was in flight at the
     /// last ACK, in percent.
     pub used_percent: u64,
-    pub(crate) controller: ArmController,
+    pub(crate) controller: AnyController,
     /// Time at which the first data packet was sent.
     start: Time,
     /// Nothing that follows can change the exit.
@@ -118,7 +118,8 @@ impl Run {
             Some(ran) => (ran.config, ran.oracle_exit),
             None => (guessed(settings, opening), u64::MAX),
         };
-        let mut controller = named.arm.controller(config, oracle, opening.made, opening.nxt);
+        let mut controller =
+            named.arm.with_oracle(oracle).controller(config, opening.made, opening.nxt);
         if let Some(rtt) = opening.handshake_rtt {
             controller.on_handshake_rtt(opening.start, rtt);
         }

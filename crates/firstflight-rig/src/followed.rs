@@ -1,7 +1,7 @@
 //! The externally visible state of a stack's own controller: its window and its threshold after
 //! each event.
 
-use firstflight::arm::ArmController;
+use firstflight::AnyController;
 use firstflight::{Begin, Event, Exit, ExitReason, Nanos, Phase, Seq, State, Time};
 use firstflight_quic::{SharedRecorder, SharedState};
 use firstflight_sim::Record;
@@ -43,7 +43,7 @@ impl Followed {
         }
     }
 
-    pub(crate) fn tell(&self, event: &Event, beside: &ArmController) {
+    pub(crate) fn tell(&self, event: &Event, beside: &AnyController) {
         if let Some(witness) = &self.witness {
             witness.lock().unwrap_or_else(PoisonError::into_inner).on_event(event, beside);
         }

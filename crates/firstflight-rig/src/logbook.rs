@@ -6,9 +6,9 @@
 
 use crate::audit::Flight;
 use crate::followed::{Followed, Witness};
+use firstflight::AnyController;
 use firstflight::Exit;
 use firstflight::account::Kept;
-use firstflight::arm::ArmController;
 use firstflight::state::{Packet, State};
 use firstflight::{Account, Begin, Episode, Event, Nanos, Recorder, Time};
 use firstflight_quic::SharedState;
@@ -215,7 +215,7 @@ fn tell(record: Record, begin: Time, observer: &mut dyn Observer) {
     observer.on_told(record);
 }
 
-impl Recorder<ArmController> for Logbook {
+impl Recorder<AnyController> for Logbook {
     fn on_begin(&mut self, begin: &Begin) {
         if let Some(followed) = &self.followed {
             followed.begin(begin);
@@ -226,7 +226,7 @@ impl Recorder<ArmController> for Logbook {
         }
     }
 
-    fn on_event(&mut self, event: &Event, after: &ArmController) {
+    fn on_event(&mut self, event: &Event, after: &AnyController) {
         self.flight.on_event(event);
         debug_assert_eq!(after.misfed(), None, "the adapter reports what cannot be: {event:?}");
         self.account.take(event, after);
@@ -254,7 +254,7 @@ impl Recorder<ArmController> for Logbook {
     fn on_acked(&mut self, number: u64) {
         self.flight.on_acked(number);
         if let Some(seen) = &mut self.seen {
-            Recorder::<ArmController>::on_acked(&mut seen.tape, number);
+            Recorder::<AnyController>::on_acked(&mut seen.tape, number);
         }
     }
 
@@ -268,7 +268,7 @@ impl Recorder<ArmController> for Logbook {
             self.spurious += u64::from(!packet.dropped);
         }
         if let Some(seen) = &mut self.seen {
-            Recorder::<ArmController>::on_lost(&mut seen.tape, number);
+            Recorder::<AnyController>::on_lost(&mut seen.tape, number);
         }
     }
 }

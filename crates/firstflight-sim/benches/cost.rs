@@ -57,7 +57,7 @@ fn alone(host: Hosts, path: &str, arm: &str, object: u64) -> u64 {
         path_index: 0,
     };
     let oracle = path.bdp_bytes() * host.mss() / 1500 + 4 * host.mss();
-    let controller = arm.controller(host.config(), oracle, Time(0), Seq(0));
+    let controller = arm.with_oracle(oracle).controller(host.config(), Time(0), Seq(0));
     run_arm(&setup, controller, None).expect("the path carries full packets").packets_sent
 }
 
@@ -78,7 +78,7 @@ fn together(host: Hosts, flows: u64, object: u64) -> u64 {
     };
     let plan = |flow: u64| {
         let start = flow * 100_000;
-        let controller = arm.controller(host.config(), 0, Time(start), Seq(0));
+        let controller = arm.controller(host.config(), Time(start), Seq(0));
         FlowPlan {
             controller,
             pacer_burst: 2 * host.mss(),

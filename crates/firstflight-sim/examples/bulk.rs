@@ -39,10 +39,10 @@ fn peak_kib() -> u64 {
 }
 
 impl Scenario {
-    fn controller(&self, start: u64) -> firstflight::arm::ArmController {
+    fn controller(&self, start: u64) -> firstflight::AnyController {
         let hosts = Hosts::Tcp(self.host);
         let config = Config { initial_window: 10 * MSS, ..hosts.config() };
-        self.arm.controller(config, self.path.bdp_bytes(), Time(start), Seq(0))
+        self.arm.with_oracle(self.path.bdp_bytes()).controller(config, Time(start), Seq(0))
     }
 
     /// Data starts after the handshake: a round trip of two small packets.

@@ -30,7 +30,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let start = Instant::now();
     let mut packets = 0;
     for _ in 0..times {
-        let controller = arm.controller(Config::quic(mss), path.bdp_bytes(), Time(0), Seq(0));
+        let controller =
+            arm.with_oracle(path.bdp_bytes()).controller(Config::quic(mss), Time(0), Seq(0));
         let outcome = run(&setup, controller, &mut Nobody)?;
         packets += outcome.packets_sent;
         std::hint::black_box(outcome);

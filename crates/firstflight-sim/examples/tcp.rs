@@ -27,9 +27,12 @@ fn main() {
                 seed: 1 + trial,
                 path_index: 0,
             };
-            let outcome =
-                run(&setup, arm.controller(host.config(), oracle, Time(0), Seq(0)), &mut Nobody)
-                    .unwrap();
+            let outcome = run(
+                &setup,
+                arm.with_oracle(oracle).controller(host.config(), Time(0), Seq(0)),
+                &mut Nobody,
+            )
+            .unwrap();
             packets += outcome.packets_sent;
             last = Some(outcome);
         }

@@ -14,7 +14,7 @@ use crate::instrumented::{Company, Core, Instrumented};
 use crate::observe::{Nobody, Record};
 use crate::outcome::Outcome;
 use crate::trial::{Setup, run_in_company};
-use firstflight::arm::ArmController;
+use firstflight::AnyController;
 use firstflight::startup::AnyStartup;
 use firstflight::{Event, Recorder};
 use firstflight_path::Error;
@@ -64,7 +64,7 @@ impl Iterator for Followers {
 ///
 /// # Errors
 /// Those of [`run`](crate::run).
-pub fn run_alike(setup: &Setup<'_>, controllers: &[ArmController]) -> Result<Vec<Outcome>, Error> {
+pub fn run_alike(setup: &Setup<'_>, controllers: &[AnyController]) -> Result<Vec<Outcome>, Error> {
     let mut outcomes: Vec<Option<Outcome>> = controllers.iter().map(|_| None).collect();
     while let Some(leader) = outcomes.iter().position(Option::is_none) {
         // Queues see in every packet whether the sender asks for L4S.

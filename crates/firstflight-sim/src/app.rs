@@ -5,7 +5,7 @@
 //! each part records its own times.
 
 use crate::media::{Media, Step};
-use firstflight::nada::Params;
+use crate::nada::Params;
 use firstflight::{Nanos, Time};
 
 /// One response of a connection.
@@ -50,7 +50,7 @@ pub enum App {
         run: Nanos,
     },
     /// Adaptive media: frames at 30 per second, at the rate that NADA (RFC 8698) computes, in QUIC
-    /// packets of 1000 bytes. See [`firstflight::nada`]. Only for flows that share a path.
+    /// packets of 1000 bytes. See [`crate::nada`]. Only for flows that share a path.
     Nada {
         /// Rates that the encoder supports.
         rates: Params,

@@ -22,6 +22,7 @@ mod hosts;
 pub mod instrumented;
 mod later;
 mod media;
+pub mod nada;
 pub mod observe;
 mod opening;
 pub mod outcome;

@@ -1,5 +1,5 @@
 //! An adaptive media sender: an encoder, the buffer that paces its packets, and a receiver that
-//! sends reports, connected by NADA's arithmetic ([`firstflight::nada`], RFC 8698).
+//! sends reports, connected by NADA's arithmetic ([`crate::nada`], RFC 8698).
 //!
 //! The encoder produces 30 frames per second and cuts them into packets of 1000 bytes; if the rate
 //! yields less than a packet per frame time, it skips frames. The receiver reports every 100 ms. A
@@ -7,7 +7,7 @@
 //! path. Losses show as gaps in the packet numbers. The transport retransmits lost data in packets
 //! that are sent in addition to the encoder's.
 
-use firstflight::nada::{DELTA, FPS, LOGWIN, LossIntervals, Nada, Params, QEPS, Report};
+use crate::nada::{DELTA, FPS, LOGWIN, LossIntervals, Nada, Params, QEPS, Report};
 use firstflight::{Nanos, Time};
 use std::collections::VecDeque;
 

@@ -10,7 +10,7 @@ use crate::observe::{Nobody, Observer, Tape};
 use crate::outcome::{Outcome, Stop};
 use crate::pool::Plain;
 use crate::{quic, tcp};
-use firstflight::arm::ArmController;
+use firstflight::AnyController;
 use firstflight::{Nanos, Time};
 use firstflight_path::{Error, Path};
 
@@ -40,7 +40,7 @@ pub struct Setup<'a> {
 /// Those of [`run`].
 pub fn run_arm(
     setup: &Setup<'_>,
-    controller: ArmController,
+    controller: AnyController,
     observer: Option<&mut dyn Observer>,
 ) -> Result<Outcome, Error> {
     match observer {

@@ -7,7 +7,7 @@
 //! trigger counts as the retransmission timer's, since smoltcp has no other trigger.
 
 use crate::wire::Segment;
-use firstflight::arm::ArmController;
+use firstflight::AnyController;
 use firstflight::detection::delivered::DuplicateCredit;
 use firstflight::detection::dupack::{DUP_THRESH, Header};
 use firstflight::signal::rtt::{Rfc6298Rtt, RtoParams};
@@ -60,7 +60,7 @@ impl Marks {
 /// The sender's side of a connection, and its controller.
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
-    controller: ArmController,
+    controller: AnyController,
     mss: u64,
     rtt: Rfc6298Rtt,
     /// Sequence number of the SYN, its departure time, and whether it was sent only once.
@@ -87,7 +87,7 @@ pub(crate) struct Flow {
 
 impl Flow {
     #[expect(clippy::large_types_passed_by_value, reason = "it is moved into its place once")]
-    pub(crate) fn new(controller: ArmController, mss: u64) -> Flow {
+    pub(crate) fn new(controller: AnyController, mss: u64) -> Flow {
         Flow {
             controller,
             mss,
@@ -111,7 +111,7 @@ impl Flow {
         }
     }
 
-    pub(crate) fn controller(&self) -> &ArmController {
+    pub(crate) fn controller(&self) -> &AnyController {
         &self.controller
     }
 

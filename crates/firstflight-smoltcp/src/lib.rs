@@ -5,7 +5,8 @@ mod flow;
 mod wire;
 
 use core::cell::{Ref, RefCell};
-use firstflight::arm::{Arm, ArmController, ArmError, Pace, StartupSpec};
+use firstflight::AnyController;
+use firstflight::arm::{Arm, ArmError, Pace, StartupSpec};
 use firstflight::{Config, Seq, Time};
 use flow::Flow;
 use smoltcp::phy::{self, Device, DeviceCapabilities, Medium};
@@ -101,7 +102,7 @@ impl<D: Device> Steered<D> {
         let mss = u64::from(mss.max(1));
         // smoltcp's sender does not use SACK.
         let config = Config { sack: false, ..Config::tcp(mss) };
-        let controller = arm.controller(config, u64::MAX, Time(0), Seq(0));
+        let controller = arm.controller(config, Time(0), Seq(0));
         let watch = Watch { medium, port, peer: None, flow: Flow::new(controller, mss) };
         Ok(Steered { device, watch: RefCell::new(watch) })
     }
@@ -128,7 +129,7 @@ impl<D: Device> Steered<D> {
     }
 
     /// The controller of the connection: window, phase, startup exit.
-    pub fn controller(&self) -> Ref<'_, ArmController> {
+    pub fn controller(&self) -> Ref<'_, AnyController> {
         Ref::map(self.watch.borrow(), |watch| watch.flow.controller())
     }
 

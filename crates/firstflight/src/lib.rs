@@ -2,6 +2,9 @@
 //! BEST, SEARCH, jump start; Reno, CUBIC, Cuback, ABBA, DCTCP, Prague; PRR, RFC 6675, immediate cut, rate halving; loss
 //! detection. `no_std`, no allocation, no `unsafe`, integers only.
 //!
+//! Loss detection for endpoints that keep a scoreboard is in the module `detection`, which these pages leave out like all that is
+//! made for this repository's own crates: it may change with any release.
+//!
 //! A sender is a [`Controller`]: a startup, a congestion avoidance and a recovery, usually made
 //! from the name of an [`Arm`]. The transport tells it what happens and asks what it may do; the
 //! order of work within one ACK is fixed in [`event`].
@@ -13,7 +16,7 @@
 //!
 //! // A QUIC sender with 1200-byte packets. `controller` makes any arm: "rapid", "best", "hystart/cubic/immediate@(pace=off)", ...
 //! let arm = Arm::parse("hystart++/cubic/prr").expect("a known arm");
-//! let mut sender = arm.controller(Config::quic(1200), 0, Time(0), Seq(0));
+//! let mut sender = arm.controller(Config::quic(1200), Time(0), Seq(0));
 //! let (mut next, mut inflight, mut sent, rtt) = (0u64, 0u64, 0u64, Nanos::from_millis(50));
 //! for round in 0u64..8 {
 //!     let now = Time(round * rtt.0);
@@ -91,25 +94,31 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 #![deny(clippy::float_arithmetic)]
 
+#[doc(hidden)]
 pub mod account;
 pub mod arm;
 pub mod avoidance;
 pub mod controller;
+#[doc(hidden)]
 pub mod detection;
 pub mod event;
 pub mod exit;
+#[doc(hidden)]
 pub mod fields;
-pub mod nada;
+#[doc(hidden)]
 pub mod named;
+#[doc(hidden)]
 pub mod options;
 pub mod recorder;
 pub mod recovery;
 pub mod resume;
 pub mod signal;
 pub mod startup;
+#[doc(hidden)]
 pub mod state;
 pub mod units;
 
+#[doc(hidden)]
 pub use account::{Account, Episode};
 pub use arm::Arm;
 pub use controller::{Config, Controller, Exit};
@@ -121,6 +130,10 @@ pub use exit::ExitReason;
 pub use recorder::{Begin, Recorder};
 pub use state::State;
 pub use units::{Nanos, Rate, Ratio, Seq, Time, UNSET_SSTHRESH};
+
+/// The controller of an [`Arm`].
+pub type AnyController =
+    Controller<startup::AnyStartup, avoidance::AnyAvoidance, recovery::AnyRecovery>;
 
 /// The example of the page that registries show.
 #[cfg(doctest)]

@@ -32,6 +32,7 @@ macro_rules! named {
 
         impl $type {
             /// Every value, in the order of declaration: `ALL[value as usize] == value`.
+            #[doc(hidden)]
             $visibility const ALL: [$type; [$($name),+].len()] = [$($type::$value),+];
 
             /// The name used in options, traces, tables and JSON.
@@ -42,6 +43,7 @@ macro_rules! named {
             }
 
             /// The value of this name; `None` if there is none.
+            #[doc(hidden)]
             $visibility fn from_name(name: &str) -> Option<$type> {
                 match name {
                     $($name => Some($type::$value),)+

@@ -3,7 +3,8 @@
 //! other transports all do this the same way; [`Account`](crate::Account) is a recorder that
 //! counts.
 
-use crate::arm::{Arm, ArmController};
+use crate::AnyController;
+use crate::arm::Arm;
 use crate::controller::Config;
 use crate::detection::undo::Proof;
 use crate::event::Event;
@@ -28,8 +29,8 @@ pub struct Begin {
 
 impl Begin {
     /// Builds the same controller again.
-    pub fn controller(&self) -> ArmController {
-        self.arm.controller(self.config, self.oracle_exit, self.now, self.nxt)
+    pub fn controller(&self) -> AnyController {
+        self.arm.with_oracle(self.oracle_exit).controller(self.config, self.now, self.nxt)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The interface to controllers that are not ours, for the conformance comparison.
 
-use firstflight::arm::{Arm, ArmController};
+use firstflight::{AnyController, Arm};
 use firstflight::{Begin, Event};
 use firstflight_path::Error;
 use std::process::{Child, ExitStatus};
@@ -93,7 +93,7 @@ fn signal(_: ExitStatus) -> Option<i32> {
 #[derive(Debug)]
 pub struct OneOfOurs {
     arm: Arm,
-    core: Option<ArmController>,
+    core: Option<AnyController>,
 }
 
 impl OneOfOurs {
@@ -106,7 +106,7 @@ impl OneOfOurs {
 impl Foreign for OneOfOurs {
     fn begin(&mut self, begin: &Begin) -> Result<(), Error> {
         let Begin { now, config, nxt, oracle_exit, .. } = *begin;
-        self.core = Some(self.arm.controller(config, oracle_exit, now, nxt));
+        self.core = Some(self.arm.with_oracle(oracle_exit).controller(config, now, nxt));
         Ok(())
     }
 

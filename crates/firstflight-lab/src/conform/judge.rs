@@ -2,9 +2,9 @@
 
 use super::rule::Rule;
 use super::step::{Side, Step};
-use firstflight::arm::{Arm, ArmController};
 use firstflight::event::Transport;
 use firstflight::{Ack, Event, Phase, Seq, Time};
+use firstflight::{AnyController, Arm};
 use firstflight_path::Error;
 use serde::Serialize;
 use std::collections::VecDeque;
@@ -146,7 +146,7 @@ struct Ours {
 }
 
 impl Ours {
-    fn of(core: &ArmController) -> Ours {
+    fn of(core: &AnyController) -> Ours {
         let stats = core.stats();
         Ours {
             cwnd: core.cwnd(),
@@ -190,7 +190,7 @@ impl Judge {
     }
 
     /// Starts the comparison after both controllers were built; earlier steps do not count.
-    pub fn begin(&mut self, core: &ArmController, theirs: Seen) {
+    pub fn begin(&mut self, core: &AnyController, theirs: Seen) {
         *self = Judge::new(self.arm, self.tolerance).over(self.transport);
         (self.ours, self.theirs) = (Ours::of(core), theirs);
         self.startup = Some((theirs.cwnd, self.ours.cwnd));
@@ -213,7 +213,7 @@ impl Judge {
     }
 
     /// Compares both controllers right after an event.
-    pub fn step(&mut self, event: &Event, core: &ArmController, theirs: Seen) {
+    pub fn step(&mut self, event: &Event, core: &AnyController, theirs: Seen) {
         let (was, theirs_before) = (self.ours, self.theirs);
         (self.ours, self.theirs) = (Ours::of(core), theirs);
         let is = self.ours;

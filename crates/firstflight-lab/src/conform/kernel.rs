@@ -10,9 +10,9 @@
 use super::judge::{Judge, Seen, Verdict};
 use crate::arms::NamedArm;
 use crate::scenario::Scenario;
-use firstflight::arm::{Arm, ArmController};
 use firstflight::event::{Congestion, Ready, Timeout, Transport};
 use firstflight::{Ack, AckDetail, Begin, Config, Event, Nanos, Sent, Seq, SoFar, Time};
+use firstflight::{AnyController, Arm};
 use firstflight_linux::LinkOptions;
 use firstflight_linux::kernel::{ARMS, AckRecord, KernelArm, Noted, Traced};
 use firstflight_linux::trial::{self, Source, Trial};
@@ -120,7 +120,7 @@ fn verdict(
 /// The kernel's knowledge so far, in the core's terms.
 struct Reader {
     judge: Judge,
-    core: ArmController,
+    core: AnyController,
     mss: u64,
     /// The kernel's time at the start, microseconds.
     origin_us: u64,

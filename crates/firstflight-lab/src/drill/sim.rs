@@ -5,10 +5,10 @@ use super::player::{Host, Player, Refusal, Sent};
 use super::script::{Script, Segment, Unplayable, What};
 use super::settings::Settings;
 use super::verdict::Played;
-use firstflight::arm::{Arm, ArmController};
 use firstflight::detection::presets::{Bounds, Marking, Preset, Probe};
 use firstflight::detection::{Episode, Flags, Id, Scoreboard, dupack};
 use firstflight::startup::AnyStartup;
+use firstflight::{AnyController, Arm};
 use firstflight::{Config, Nanos, Seq, Time};
 use firstflight_sim::tcp::{self, AckPacket, BLOCKS, Buffer, Range, Sender};
 use std::collections::VecDeque;
@@ -120,7 +120,7 @@ impl<'a> Simulated<'a> {
             ..Config::tcp(u64::from(mss))
         };
         let now = Time(self.now);
-        let controller: ArmController = self.arm.controller(config, 0, now, Seq(0));
+        let controller: AnyController = self.arm.controller(config, now, Seq(0));
         let rtt = Nanos(self.now.saturating_sub(*at)).max(Nanos::from_micros(1));
         let mut sender = Sender::new(host, controller, 2 * u64::from(mss), self.object, rtt, now);
         sender.write(0);

@@ -9,8 +9,8 @@ use crate::outcome::Outcome;
 use crate::own::OwnStartup;
 use crate::record::Recording;
 use crate::scenario::{Hosts, Scenario};
-use firstflight::arm::{Arm, ArmController};
 use firstflight::detection::presets::Early;
+use firstflight::{AnyController, Arm};
 use firstflight::{Begin, Nanos, Seq, Time};
 use firstflight_path::Error;
 #[cfg(feature = "s2n")]
@@ -223,7 +223,8 @@ impl Scenario {
             let outcome = run_mixed(&setup, controller, observer)?;
             return if own.is_broken() { Err(broke(arm)) } else { Ok(outcome) };
         }
-        let controller = parts.controller(self.config(), self.oracle_exit(), Time(0), Seq(0));
+        let controller =
+            parts.with_oracle(self.oracle_exit()).controller(self.config(), Time(0), Seq(0));
         run_arm(&setup, controller, observer)
     }
 
@@ -265,14 +266,15 @@ impl Scenario {
     }
 
     /// The trial of an arm whose startup is ours; `None` if it is user-defined.
-    fn ours(&self, arm: &NamedArm, seed: u64) -> Result<Option<(Setup<'_>, ArmController)>, Error> {
+    fn ours(&self, arm: &NamedArm, seed: u64) -> Result<Option<(Setup<'_>, AnyController)>, Error> {
         INFO.check(self, arm)?;
         let host = self.hosts_of(arm)?;
         let parts = arm.parts().ok_or_else(|| arm.elsewhere())?;
         if matches!(arm.sender, Sender::Own { .. }) {
             return Ok(None);
         }
-        let controller = parts.controller(self.config(), self.oracle_exit(), Time(0), Seq(0));
+        let controller =
+            parts.with_oracle(self.oracle_exit()).controller(self.config(), Time(0), Seq(0));
         Ok(Some((self.setup(host, parts, seed), controller)))
     }
 
@@ -323,7 +325,8 @@ impl Scenario {
         let shared =
             Shared { path, host, limit, seed, path_index, sample: None, jitter: Nanos::ZERO };
         let Sender::Own { own, rest } = &arm.sender else {
-            let controller = parts.controller(self.config(), self.oracle_exit(), Time(0), Seq(0));
+            let controller =
+                parts.with_oracle(self.oracle_exit()).controller(self.config(), Time(0), Seq(0));
             let mut done = run_arms(&shared, vec![self.alone(parts, app, controller)], observer)?;
             return Ok(done.flows.swap_remove(0));
         };

@@ -62,12 +62,10 @@ fn every_answer_follows_from_the_file_alone() {
             idle_restart: config["idle_restart"] == true,
             ..standard
         };
-        let mut controller = Arm::parse(arm).expect("an arm").controller(
-            config_of,
-            number(&config["oracle_exit_bytes"]),
-            Time(number(&config["now_ns"])),
-            Seq(number(&config["nxt"])),
-        );
+        let mut controller = Arm::parse(arm)
+            .expect("an arm")
+            .with_oracle(number(&config["oracle_exit_bytes"]))
+            .controller(config_of, Time(number(&config["now_ns"])), Seq(number(&config["nxt"])));
         let steps = vector["steps"].as_array().expect("a list");
         assert!(steps.len() > 300, "{}: {} steps", vector["name"], steps.len());
         for (index, step) in steps.iter().enumerate() {

@@ -3,14 +3,14 @@
 use super::{Entry, Source, Start, What};
 use crate::Error;
 use firstflight::account::{Account, Kept};
-use firstflight::arm::{Arm, ArmController};
+use firstflight::{AnyController, Arm};
 use firstflight::{Exit, Seq};
 
 /// Result of a replay.
 #[derive(Clone, Debug)]
 pub struct Replayed {
     /// The controller after the last event.
-    pub controller: ArmController,
+    pub controller: AnyController,
     /// History of the connection; the log does not say which bytes are retransmissions.
     pub account: Account<Vec<Kept>>,
     /// Every exit with the index of its entry, including exits that a false alarm withdrew.
@@ -24,7 +24,7 @@ pub struct Replayed {
 ///
 /// # Errors
 /// If the log is not of one of our controllers, or its arm is unknown.
-pub fn controller(start: &Start, entry: &Entry) -> Result<ArmController, Error> {
+pub fn controller(start: &Start, entry: &Entry) -> Result<AnyController, Error> {
     let config = start.config.filter(|_| start.source == Source::Controller);
     let config = config.ok_or_else(|| {
         Error::new(format!(
@@ -34,7 +34,7 @@ pub fn controller(start: &Start, entry: &Entry) -> Result<ArmController, Error> 
     })?;
     let arm = Arm::parse(&start.arm_full).map_err(|error| Error::new(format!("trace: {error}")))?;
     // The configuration already includes the sender's options; applying them twice changes nothing.
-    Ok(arm.controller(config, start.oracle_exit_bytes, entry.now, Seq(start.nxt)))
+    Ok(arm.with_oracle(start.oracle_exit_bytes).controller(config, entry.now, Seq(start.nxt)))
 }
 
 /// Builds a controller from the log and repeats the logged inputs.

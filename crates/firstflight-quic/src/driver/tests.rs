@@ -3,7 +3,7 @@
 use super::{AckedPacket, Damage, Driver, EndOfAcks};
 use crate::numbers::Numbers;
 use crate::plan::Plan;
-use firstflight::arm::ArmController;
+use firstflight::AnyController;
 use firstflight::{Ack, Begin, Event, Nanos, Recorder, SoFar, Time};
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
@@ -15,12 +15,12 @@ const RTT: Nanos = Nanos::from_millis(30);
 #[derive(Debug, Default)]
 struct Ear(Vec<Option<Event>>);
 
-impl Recorder<ArmController> for Ear {
+impl Recorder<AnyController> for Ear {
     fn on_begin(&mut self, _begin: &Begin) {
         self.0.push(None);
     }
 
-    fn on_event(&mut self, event: &Event, _after: &ArmController) {
+    fn on_event(&mut self, event: &Event, _after: &AnyController) {
         self.0.push(Some(*event));
     }
 }

@@ -4,7 +4,7 @@
 #[path = "../../examples/s2n_server.rs"]
 mod s2n_server;
 
-use firstflight::arm::ArmController;
+use firstflight::AnyController;
 use firstflight::{Begin, Event, Recorder};
 use firstflight_quic::{Plan, s2n};
 use s2n_quic::Client;
@@ -30,13 +30,13 @@ struct Heard {
     initial_window: u64,
 }
 
-impl Recorder<ArmController> for Heard {
+impl Recorder<AnyController> for Heard {
     fn on_begin(&mut self, begin: &Begin) {
         self.arms.insert(begin.arm.to_string());
         self.initial_window = begin.config.initial_window;
     }
 
-    fn on_event(&mut self, event: &Event, after: &ArmController) {
+    fn on_event(&mut self, event: &Event, after: &AnyController) {
         match event {
             Event::Ack(ack, so_far) if !so_far.is_timer(ack) => {
                 self.acks += 1;

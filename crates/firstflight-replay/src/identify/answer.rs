@@ -40,7 +40,8 @@ pub struct Candidate {
     pub deviation: f64,
     /// In every examined round trip its prediction equals that of the best startup, within two
     /// packets or 1 %: no capture of this connection can tell them apart. If both leave the first
-    /// loss to the same recovery, only the round trips before it count.
+    /// loss to the same recovery and explain the rest equally well, only the round trips before it
+    /// count.
     pub same: bool,
 }
 
@@ -140,7 +141,6 @@ impl Identifier {
             }
             scored.sort_by(|a, b| b.likelihood.total_cmp(&a.likelihood));
         }
-        self.share_recovery(&mut scored);
         self.say(&scored, whole, idle_rounds)
     }
 
@@ -198,28 +198,11 @@ impl Identifier {
         each.collect()
     }
 
-    /// Startups that would have sent the same until the first loss, and leave it to the same
-    /// recovery, are equally likely: the cut is a free parameter, so what follows the loss does not
-    /// tell them apart.
-    fn share_recovery(&self, scored: &mut [Scored]) {
-        let Some(best) = scored.iter().position(|one| one.deviation <= FITS) else { return };
-        let shares = |one: &Scored| {
-            leaves_losses(&one.kind)
-                && leaves_losses(&scored[best].kind)
-                && one.initial_window == scored[best].initial_window
-                && self.sends_alike(&scored[best], one)
-        };
-        let sharing: Vec<bool> = scored.iter().map(shares).collect();
-        let likelihood = scored[best].likelihood;
-        for (one, _) in scored.iter_mut().zip(sharing).filter(|(_, shares)| *shares) {
-            one.likelihood = likelihood;
-        }
-        scored.sort_by(|a, b| b.likelihood.total_cmp(&a.likelihood));
-    }
-
-    /// Whether no capture of this connection can tell the two apart.
+    /// Whether this capture cannot tell the two apart: they would have sent the same, and where both
+    /// leave the first loss to the same recovery, the same until then and nearly so afterwards.
     fn sends_alike(&self, one: &Scored, other: &Scored) -> bool {
-        let shared = one.before_loss >= LEAST_BEFORE_LOSS
+        let shared = (one.likelihood - other.likelihood).abs() < ALIKE
+            && one.before_loss >= LEAST_BEFORE_LOSS
             && leaves_losses(&one.kind)
             && leaves_losses(&other.kind);
         let rounds = if shared { one.before_loss } else { one.predicted.len() };

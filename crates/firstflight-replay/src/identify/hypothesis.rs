@@ -3,9 +3,9 @@
 
 use super::bbr1::Bbr1;
 use super::delivered::Sample;
-use firstflight::arm::{Arm, ArmController};
 use firstflight::event::Ready;
 use firstflight::{Ack, Config, Event, Nanos, Rate, Sent, Seq, SoFar, Time};
+use firstflight::{AnyController, Arm};
 use firstflight_log::step::Opening;
 
 /// Number of packets by which a delayed pacer may catch up.
@@ -29,7 +29,7 @@ pub(super) enum Kind {
 
 #[derive(Clone, Debug)]
 enum Sender {
-    Arm(Box<ArmController>),
+    Arm(Box<AnyController>),
     Bbr1(Box<Bbr1>),
 }
 
@@ -98,7 +98,7 @@ impl Hypothesis {
     ) -> Hypothesis {
         let mut sender = match kind {
             Kind::Arm(arm) => {
-                let mut controller = arm.controller(base, u64::MAX, opening.made, opening.nxt);
+                let mut controller = arm.controller(base, opening.made, opening.nxt);
                 if let Some(rtt) = rtt {
                     controller.on_handshake_rtt(opening.start, rtt);
                 }

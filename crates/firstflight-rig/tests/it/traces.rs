@@ -1,7 +1,7 @@
 //! The rig's observer receives every event that the stack's controller received: replaying the
 //! events reproduces the controller's exit from startup.
 
-use firstflight::arm::ArmController;
+use firstflight::AnyController;
 use firstflight::{Begin, Exit, Nanos, Time};
 use firstflight_path::Path;
 use firstflight_quic::Plan;
@@ -12,7 +12,7 @@ use firstflight_sim::{Observer, Record, Snapshot};
 /// A controller that is told what the observer hears.
 #[derive(Default)]
 struct Twin {
-    controller: Option<ArmController>,
+    controller: Option<AnyController>,
     told: u64,
     strayed: Option<(Time, u64, u64)>,
 }

@@ -8,6 +8,7 @@ mod conservation;
 mod hosts;
 mod late_queues;
 mod media;
+mod nada;
 mod ns3;
 mod quic_rules;
 mod return_paths;

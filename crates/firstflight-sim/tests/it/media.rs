@@ -3,7 +3,7 @@
 
 use crate::hosts::{path, plan, shared, tcp_every};
 use firstflight::Nanos;
-use firstflight::nada::Params;
+use firstflight_sim::nada::Params;
 use firstflight_sim::{Access, App, Arrangement, Hosts, Shared, SharedOutcome, run_arms_with};
 
 const SECOND: u64 = 1_000_000_000;

@@ -38,8 +38,11 @@ fn drops(arm: &str, rtt_ms: u64) -> u64 {
         path_index: 0,
     };
     let config = Config { initial_window: 10 * MSS, ..host.config() };
-    let controller =
-        Arm::parse(arm).expect("an arm").controller(config, path.bdp_bytes(), Time(0), Seq(0));
+    let controller = Arm::parse(arm).expect("an arm").with_oracle(path.bdp_bytes()).controller(
+        config,
+        Time(0),
+        Seq(0),
+    );
     run(&setup, controller, &mut Nobody).expect("the path carries full packets").packets_dropped
 }
 

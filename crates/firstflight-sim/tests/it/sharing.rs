@@ -238,7 +238,8 @@ fn a_handshake_waits_in_a_standing_queue_as_data_does() {
         let arm =
             firstflight::arm::Arm::parse("oracle(exit=1)/reno@(iw=300,pace=off)").expect("an arm");
         let config = firstflight::Config { initial_window: 300 * host.mss(), ..host.config() };
-        standing.controller = arm.controller(config, 1, firstflight::Time(0), firstflight::Seq(0));
+        standing.controller =
+            arm.with_oracle(1).controller(config, firstflight::Time(0), firstflight::Seq(0));
         let start = 2 * SECOND;
         let mut seen = FirstRtt::default();
         let plans = vec![standing, plan("rapid", host, App::Bulk(10_000), Nanos(start))];

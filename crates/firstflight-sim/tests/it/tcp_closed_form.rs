@@ -23,7 +23,7 @@ fn trial(path: &Path, arm: &str, host: Host, object: u64) -> Outcome {
         seed: 1,
         path_index: 0,
     };
-    run(&setup, arm.controller(hosts.config(), 1 << 30, Time(0), Seq(0)), &mut Nobody)
+    run(&setup, arm.with_oracle(1 << 30).controller(hosts.config(), Time(0), Seq(0)), &mut Nobody)
         .expect("the path carries full packets")
 }
 

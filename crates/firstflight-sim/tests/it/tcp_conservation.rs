@@ -97,7 +97,7 @@ fn trial(path: &Path, arm: &str, host: Host, object: u64, seed: u64) -> Outcome 
         seed,
         path_index: 0,
     };
-    run(&setup, arm.controller(hosts.config(), 1 << 20, Time(0), Seq(0)), &mut Nobody)
+    run(&setup, arm.with_oracle(1 << 20).controller(hosts.config(), Time(0), Seq(0)), &mut Nobody)
         .expect("the path carries full packets")
 }
 

@@ -9,7 +9,7 @@
 
 use crate::hosts;
 
-use firstflight::arm::ArmController;
+use firstflight::AnyController;
 use firstflight::detection::f_rto;
 use firstflight::detection::presets::{Preset, Probe, UndoRule};
 use firstflight::detection::undo::Proof;
@@ -94,7 +94,7 @@ impl Tally {
 
 /// Follows one trial with a controller of its own, to know when an episode opens.
 struct Watch<'a> {
-    controller: ArmController,
+    controller: AnyController,
     quic: bool,
     una: u64,
     sent: BTreeMap<u64, Sent>,

@@ -5,8 +5,8 @@
 #![no_main]
 
 use core::panic::PanicInfo;
-use firstflight::arm::{AVOIDANCES, Arm, ArmController, RECOVERIES, STARTUPS};
-use firstflight::{Ack, AckDetail, Config, Congestion, Nanos, Ready, Sent, Seq, Time, Timeout, Transport};
+use firstflight::arm::{AVOIDANCES, Arm, RECOVERIES, STARTUPS};
+use firstflight::{Ack, AckDetail, AnyController, Config, Congestion, Nanos, Ready, Sent, Seq, Time, Timeout, Transport};
 
 const MSS: u64 = 1_200;
 
@@ -62,7 +62,7 @@ fn ack(round: u64, lost: u64) -> Ack {
 }
 
 /// A short life; the window at its end.
-fn drive(c: &mut ArmController) -> u64 {
+fn drive(c: &mut AnyController) -> u64 {
     let srtt = Some(Nanos::from_millis(30));
     c.before_send(&Ready { now: Time(1), backlog: u64::MAX, srtt, ..Ready::default() });
     c.on_sent(&Sent { now: Time(1), bytes: 12 * MSS, nxt: Seq(12), inflight: 12 * MSS, srtt });
@@ -86,7 +86,7 @@ fn drive(c: &mut ArmController) -> u64 {
 fn try_out(arm: &Arm) -> i32 {
     let mut failed = 0;
     for base in [Config::quic(MSS), Config { transport: Transport::Tcp, ..Config::tcp(MSS) }] {
-        let mut controller = arm.controller(base, 300_000, Time(0), Seq(0));
+        let mut controller = arm.with_oracle(300_000).controller(base, Time(0), Seq(0));
         failed += i32::from(drive(&mut controller) < MSS);
     }
     failed

@@ -11,6 +11,7 @@ mod sender;
 
 pub use sender::{Pace, SenderParams};
 
+use crate::AnyController;
 use crate::avoidance::{
     Abba, AnyAvoidance, Cuback, Cubic, Dctcp, Prague, Reno, abba, cuback, cubic, dctcp, prague,
     reno,
@@ -27,9 +28,6 @@ use crate::startup::{
 };
 use crate::units::{Seq, Time};
 use core::fmt;
-
-/// The controller of an arm.
-pub type ArmController = Controller<AnyStartup, AnyAvoidance, AnyRecovery>;
 
 /// One part that an arm can be made of.
 #[derive(Clone, Copy, Debug)]
@@ -482,9 +480,19 @@ impl Arm {
             || matches!(self.recovery, RecoverySpec::Prr(p) if matches!(p.rules, prr::Rules::Linux { .. }))
     }
 
-    /// A controller for a connection of this arm that starts at `now`; `oracle_exit` is the best
-    /// exit window in bytes for an oracle that was not told one.
-    pub fn controller(&self, base: Config, oracle_exit: u64, now: Time, nxt: Seq) -> ArmController {
+    /// The arm, told the best exit window of the path in bytes. Only an oracle without a window of its
+    /// own uses it; one that is not told is slow start.
+    #[must_use]
+    pub fn with_oracle(mut self, bytes: u64) -> Arm {
+        if let StartupSpec::Oracle(params) = &mut self.startup {
+            params.exit.get_or_insert(bytes);
+        }
+        self
+    }
+
+    /// A controller for a connection of this arm that starts at `now` with `nxt` as its first packet
+    /// or sequence number.
+    pub fn controller(&self, base: Config, now: Time, nxt: Seq) -> AnyController {
         let startup: AnyStartup = match self.startup {
             StartupSpec::SlowStart(_) => SlowStart.into(),
             StartupSpec::Limited(params) => LimitedSlowStart::new(params).into(),
@@ -500,7 +508,7 @@ impl Arm {
             StartupSpec::Plumb(params) => Plumb::new(params).into(),
             StartupSpec::Jump(params) => JumpStart::new(params).into(),
             StartupSpec::Oracle(params) => {
-                Oracle::new(params.exit.unwrap_or(oracle_exit), params.rate).into()
+                Oracle::new(params.exit.unwrap_or(u64::MAX), params.rate).into()
             }
         };
         self.controller_with(startup, base, now, nxt)

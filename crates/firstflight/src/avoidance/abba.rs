@@ -142,6 +142,7 @@ enum How {
 
 /// State that a false alarm restores.
 #[derive(Clone, Copy, Debug)]
+#[doc(hidden)]
 pub struct Saved {
     base: BaseSaved,
     how: How,
@@ -179,6 +180,7 @@ impl Abba {
     }
 
     /// The first version's view of the queue; `None` in the second.
+    #[doc(hidden)]
     pub fn queue(&self) -> Option<&Queue> {
         match &self.how {
             How::First(queue) => Some(queue),
@@ -194,17 +196,20 @@ impl Abba {
     }
 
     /// The current line; empty in the first version.
+    #[doc(hidden)]
     pub fn line(&self) -> Line {
         self.model().map_or_else(Line::default, |model| model.line)
     }
 
     /// The window that was cut and the smallest round trip up to the end of its recovery; `None`
     /// without a cut.
+    #[doc(hidden)]
     pub fn high(&self) -> Option<Point> {
         self.model().filter(|model| model.stage != Stage::Unknown).map(|model| model.high)
     }
 
     /// The smallest round trip since, and its window; `None` until recovery is over.
+    #[doc(hidden)]
     pub fn low(&self) -> Option<Point> {
         self.model().filter(|model| model.stage == Stage::Known).map(|model| model.low)
     }

@@ -82,6 +82,7 @@ enum Epoch {
 
 /// All mutable state, which a false alarm restores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct State {
     /// The window at the start of the epoch, the one before the cut, the curve's plateau, bytes.
     windows: [u64; 3],
@@ -110,6 +111,7 @@ impl Cuback {
     }
 
     /// The plateau of the current or the next curve in bytes, once there is one.
+    #[doc(hidden)]
     pub fn w_max(&self) -> Option<u64> {
         self.state.has_plateau.then_some(self.state.windows[2])
     }
@@ -120,11 +122,13 @@ impl Cuback {
     }
 
     /// The window before the last reduction, in bytes.
+    #[doc(hidden)]
     pub fn cwnd_prior(&self) -> u64 {
         self.state.windows[1]
     }
 
     /// Bytes acknowledged that have not grown the window yet.
+    #[doc(hidden)]
     pub fn pending(&self) -> u64 {
         self.state.pending
     }

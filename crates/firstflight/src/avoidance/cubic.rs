@@ -103,6 +103,7 @@ pub struct Cubic {
 
 /// All mutable state, which a false alarm restores in one assignment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct State {
     /// The plateau in bytes, once a reduction or a hand-over has set one.
     w_max: u64,
@@ -281,21 +282,25 @@ impl Cubic {
     }
 
     /// The plateau of the current or the next curve in bytes, once there is one.
+    #[doc(hidden)]
     pub fn w_max(&self) -> Option<u64> {
         self.state.w_max()
     }
 
     /// The window before the last reduction, in bytes.
+    #[doc(hidden)]
     pub fn cwnd_prior(&self) -> u64 {
         self.state.cwnd_prior
     }
 
     /// `K` of the current epoch in microseconds, if an epoch of RFC 9438 is running.
+    #[doc(hidden)]
     pub fn k_us(&self) -> Option<u64> {
         self.curve_epoch().map(|epoch| epoch.k_us)
     }
 
     /// Reno's window in the current epoch in bytes, if an epoch of RFC 9438 is running.
+    #[doc(hidden)]
     pub fn w_est(&self) -> Option<u64> {
         self.curve_epoch().map(|epoch| epoch.w_est)
     }

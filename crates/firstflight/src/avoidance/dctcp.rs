@@ -51,6 +51,7 @@ impl Dctcp {
     }
 
     /// The smoothed share of marked bytes, in units of 2^-20.
+    #[doc(hidden)]
     pub fn alpha(&self) -> u32 {
         self.share.alpha()
     }

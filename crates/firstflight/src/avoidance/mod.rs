@@ -1,14 +1,18 @@
 //! Congestion avoidance: how the window grows after startup, and how far it is cut.
 
 pub mod abba;
+#[doc(hidden)]
 pub mod abba_first;
+#[doc(hidden)]
 pub mod abba_model;
 mod any;
 pub mod cuback;
+#[doc(hidden)]
 pub mod cuback_curve;
 pub mod cubic;
+#[doc(hidden)]
 pub mod cubic_curve;
-pub mod cubic_linux;
+mod cubic_linux;
 pub mod dctcp;
 pub mod prague;
 pub mod reno;

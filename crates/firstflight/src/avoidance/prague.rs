@@ -61,6 +61,7 @@ pub struct Prague {
 
 /// State that a false alarm restores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct Rest {
     /// Growth below a byte, in units of 2^-20 bytes.
     fraction: u64,
@@ -76,11 +77,13 @@ impl Prague {
     }
 
     /// The smoothed share of marked bytes, in units of 2^-20.
+    #[doc(hidden)]
     pub fn alpha(&self) -> u32 {
         self.share.alpha()
     }
 
     /// Virtual round trips without a mark that remain until steps become larger.
+    #[doc(hidden)]
     pub fn wait(&self) -> u64 {
         self.rest.wait
     }

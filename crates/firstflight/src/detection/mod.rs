@@ -30,7 +30,7 @@ pub mod evidence;
 pub mod f_rto;
 pub mod limited_transmit;
 pub mod lost_repeat;
-pub mod next_seg;
+mod next_seg;
 pub mod presets;
 pub mod quic;
 pub mod rack;

@@ -52,8 +52,6 @@ impl Flags {
     pub const SACKED: Flags = Flags(1);
     /// Declared lost by some detector: IsLost for `next_seg`.
     pub const LOST: Flags = Flags(2);
-    /// The receiver reported a second copy of it.
-    pub const DSACKED: Flags = Flags(4);
     /// A retransmission of it in this episode counts as being in the network, independently of
     /// [`Flags::LOST`] for the original.
     pub const REPEATED: Flags = Flags(8);
@@ -461,13 +459,6 @@ pub trait Scoreboard {
             id,
             if new_bet { flags.without(Flags::LOST) } else { flags.with(Flags::REPEATED) },
         );
-    }
-
-    /// Records that the receiver reported a second copy.
-    #[inline]
-    fn mark_dsacked(&mut self, id: Id) {
-        let flags = self.flags(id);
-        self.set_flags(id, flags.with(Flags::DSACKED));
     }
 
     /// Changes the marks of an un-SACKed segment, totals included.

@@ -140,6 +140,7 @@ macro_rules! params {
 
         impl $name {
             /// Every option at its default.
+            #[doc(hidden)]
             pub const DEFAULT: $name = $name { $($field: $default,)* };
         }
 

@@ -26,22 +26,26 @@ impl CarefulRetreat {
     }
 
     /// The window, in bytes; constant during the retreat (CR9959 retreat-still).
+    #[doc(hidden)]
     pub fn cwnd(&self) -> u64 {
         self.cwnd
     }
 
     /// `acked` more bytes arrived.
+    #[doc(hidden)]
     pub fn account(&mut self, acked: u64) {
         // CR9959 retreat-pipe: PipeSize keeps counting.
         self.pipe = self.pipe.saturating_add(acked).min(MAX_BYTES);
     }
 
     /// Whether all of the jump is acknowledged.
+    #[doc(hidden)]
     pub fn is_over(&self, una: Seq) -> bool {
         una >= self.end
     }
 
     /// The threshold to leave with, in bytes; not below the window.
+    #[doc(hidden)]
     pub fn ssthresh(&self) -> u64 {
         // CR9959 retreat-exit: Beta times PipeSize.
         self.beta.of(self.pipe).max(self.cwnd)

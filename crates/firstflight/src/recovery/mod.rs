@@ -48,11 +48,13 @@ pub enum Retreat {
 impl OwnRecovery {
     /// A constant window of `cwnd` bytes until the episode ends; avoidance then takes over as after
     /// an ordinary loss.
+    #[doc(hidden)]
     pub fn standing(cwnd: u64) -> OwnRecovery {
         OwnRecovery::Retreat(Retreat::Safe(SafeRetreat::standing(cwnd)))
     }
 
     /// The window now, in bytes.
+    #[doc(hidden)]
     pub fn cwnd(&self) -> u64 {
         match self {
             OwnRecovery::Rapid(rapid) => rapid.cwnd(),
@@ -62,6 +64,7 @@ impl OwnRecovery {
     }
 
     /// Charges one ACK or loss declaration of the open episode.
+    #[doc(hidden)]
     pub fn account(&mut self, acked: u64, lost: u64, una: Seq) {
         match self {
             OwnRecovery::Rapid(rapid) => rapid.account(acked, lost),
@@ -72,6 +75,7 @@ impl OwnRecovery {
 
     /// Charges the ACK that ends the episode, which may also acknowledge data sent after entry:
     /// `before` is the number of bytes sent before entry, `None` if unknown.
+    #[doc(hidden)]
     pub fn account_last(&mut self, acked: u64, before: Option<u64>, lost: u64, una: Seq) {
         match self {
             OwnRecovery::Rapid(rapid) => rapid.account_last(acked, before, lost),
@@ -81,6 +85,7 @@ impl OwnRecovery {
     }
 
     /// How avoidance takes over when the episode is complete.
+    #[doc(hidden)]
     pub fn handover(&self) -> Handover {
         match self {
             OwnRecovery::Rapid(rapid) => Handover::RapidDone { beta: rapid.beta() },
@@ -91,6 +96,7 @@ impl OwnRecovery {
 
     /// Whether the episode is over, if the recovery's own rule decides this; `None` if the ordinary
     /// rule of recovery periods does.
+    #[doc(hidden)]
     pub fn is_over(&self, una: Seq) -> Option<bool> {
         match self {
             OwnRecovery::Rapid(_) | OwnRecovery::Retreat(Retreat::Safe(_)) => None,
@@ -99,6 +105,7 @@ impl OwnRecovery {
     }
 
     /// The threshold to leave with, if it differs from the window.
+    #[doc(hidden)]
     pub fn ssthresh(&self) -> Option<u64> {
         match self {
             OwnRecovery::Rapid(_) | OwnRecovery::Retreat(Retreat::Safe(_)) => None,

@@ -24,6 +24,7 @@
 
 mod params;
 
+#[doc(hidden)]
 pub use params::{
     Bound, Evidence, ExitWindow, Mode, Params, Reading, Rounding, Rules, SafeAck, TimerEntry,
 };
@@ -38,6 +39,7 @@ const MAX_SUM: u64 = 1 << 61;
 
 /// The rule that produced the last ACK's grant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[doc(hidden)]
 pub enum Branch {
     /// No grant: nothing may be sent.
     #[default]
@@ -145,38 +147,45 @@ impl Prr {
     }
 
     /// The parameters.
+    #[doc(hidden)]
     pub fn params(&self) -> &Params {
         &self.params
     }
 
     /// Bytes delivered in this episode (`prr_delivered`).
+    #[doc(hidden)]
     pub fn delivered(&self) -> u64 {
         self.delivered
     }
 
     /// Bytes sent in this episode, new and retransmitted (`prr_out`).
+    #[doc(hidden)]
     pub fn out(&self) -> u64 {
         self.out
     }
 
     /// The flight that the proportion refers to (`RecoverFS`), in bytes.
+    #[doc(hidden)]
     pub fn recover_fs(&self) -> u64 {
         self.recover_fs
     }
 
     /// Bytes delivered minus bytes sent, which grows while the sender stalls. Negative after forced
     /// and extra segments.
+    #[doc(hidden)]
     pub fn bank(&self) -> i64 {
         self.delivered as i64 - self.out as i64
     }
 
     /// Bytes granted by the last ACK, before anything is sent and before negative values are set to
     /// 0; after losses declared without a delivery, the room that they left.
+    #[doc(hidden)]
     pub fn quota(&self) -> i64 {
         self.quota
     }
 
     /// The rule that granted the quota.
+    #[doc(hidden)]
     pub fn branch(&self) -> Branch {
         match self.stage {
             Stage::Opened | Stage::OpenedByTimer | Stage::OpenedByMarks | Stage::Closed => {
@@ -189,6 +198,7 @@ impl Prr {
     }
 
     /// Internal signals by name and value, for traces.
+    #[doc(hidden)]
     pub fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         visit("prr_delivered", self.delivered);
         visit("prr_out", self.out);

@@ -45,16 +45,19 @@ impl RapidRecovery {
     }
 
     /// The factor of the final window.
+    #[doc(hidden)]
     pub fn beta(&self) -> Ratio {
         self.beta
     }
 
     /// Bytes acknowledged since the episode began, the triggering ACK included.
+    #[doc(hidden)]
     pub fn acked(&self) -> u64 {
         self.acked
     }
 
     /// The window now, in bytes.
+    #[doc(hidden)]
     pub fn cwnd(&self) -> u64 {
         self.cwnd
     }
@@ -67,6 +70,7 @@ impl RapidRecovery {
     /// this rule sets. If it were charged too, it would count twice and the window would end below
     /// `beta*A`. TCP's record does not distinguish transmissions, so at most the rest of the flight
     /// at entry is charged (D5).
+    #[doc(hidden)]
     pub fn account_last(&mut self, acked: u64, before: Option<u64>, lost: u64) {
         let open =
             self.pre.saturating_sub(self.acked).saturating_sub(self.lost).saturating_sub(lost);
@@ -74,6 +78,7 @@ impl RapidRecovery {
     }
 
     /// Charges `acked` and `lost` bytes; the ACK that triggers the episode is charged too.
+    #[doc(hidden)]
     pub fn account(&mut self, acked: u64, lost: u64) {
         self.acked = self.acked.saturating_add(acked).min(MAX_BYTES);
         self.lost = self.lost.saturating_add(lost).min(MAX_BYTES);

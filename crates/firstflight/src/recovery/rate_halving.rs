@@ -65,6 +65,7 @@ impl RateHalving {
     }
 
     /// The parameters.
+    #[doc(hidden)]
     pub fn params(&self) -> &Params {
         &self.params
     }

@@ -64,6 +64,7 @@ impl Sack {
     }
 
     /// The parameters.
+    #[doc(hidden)]
     pub fn params(&self) -> &Params {
         &self.params
     }

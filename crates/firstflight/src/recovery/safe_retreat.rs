@@ -31,11 +31,13 @@ impl SafeRetreat {
     }
 
     /// The window now, in bytes.
+    #[doc(hidden)]
     pub fn cwnd(&self) -> u64 {
         self.cwnd
     }
 
     /// `acked` more bytes arrived; bytes of the jump increase PipeSize.
+    #[doc(hidden)]
     pub fn account(&mut self, acked: u64, una: Seq) {
         // CR 3.5-4: further packets of the jump count, up to beta times all of them.
         if una <= self.end {

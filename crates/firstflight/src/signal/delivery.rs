@@ -87,7 +87,7 @@ pub struct Remembered<E> {
 
 impl<E> Remembered<E> {
     /// Whether it left no later than transmission `tx`.
-    pub fn is_until(&self, tx: u64) -> bool {
+    pub(crate) fn is_until(&self, tx: u64) -> bool {
         is_until(self.tx, tx)
     }
 }
@@ -192,7 +192,7 @@ impl<E: Copy + Default, const N: usize> Delivery<E, N> {
     }
 
     /// Marks the next packet that leaves, because a round ends with it.
-    pub fn mark_next(&mut self) {
+    pub(crate) fn mark_next(&mut self) {
         self.unmarked = self.gap.bytes();
     }
 

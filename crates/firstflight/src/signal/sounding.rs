@@ -249,7 +249,7 @@ impl Sounding {
     }
 
     /// Discards all rates measured so far.
-    pub fn forget_rates(&mut self) {
+    pub(crate) fn forget_rates(&mut self) {
         self.rates = [0; KEPT];
         self.current = 0;
     }

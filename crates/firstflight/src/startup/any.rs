@@ -13,12 +13,14 @@ macro_rules! startups {
         #[repr(u8)]
         #[derive(Clone, Copy, Debug)]
         #[allow(clippy::large_enum_variant, reason = "no allocation: the largest state is what a connection reserves anyway")]
+        #[non_exhaustive]
         pub enum AnyStartup {
             $($(#[$doc])* $name($type),)*
         }
 
         /// What a false alarm gives back to any startup.
         #[derive(Clone, Copy, Debug)]
+        #[doc(hidden)]
         pub enum AnySavedStartup {
             $($(#[$doc])* $name(<$type as Startup>::Saved),)*
         }

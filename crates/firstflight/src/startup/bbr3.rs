@@ -56,6 +56,7 @@ params! {
 
 /// Where it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[doc(hidden)]
 pub enum State {
     /// Doubles its rate each round.
     #[default]
@@ -302,6 +303,7 @@ impl Bbr3 {
     }
 
     /// Where it is.
+    #[doc(hidden)]
     pub fn state(&self) -> State {
         self.state
     }

@@ -176,43 +176,51 @@ impl Best {
     }
 
     /// The counts.
+    #[doc(hidden)]
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
 
     /// Outcome of the last round.
+    #[doc(hidden)]
     pub fn last_outcome(&self) -> Option<Outcome> {
         self.last
     }
 
     /// The threshold that BEST set last, in bytes.
+    #[doc(hidden)]
     pub fn aim(&self) -> Option<u64> {
         (self.aim != UNSET_SSTHRESH).then_some(self.aim)
     }
 
     /// Whether it is still estimating.
+    #[doc(hidden)]
     pub fn armed(&self) -> bool {
         !self.ended
     }
 
     /// The spacing rates of the round so far.
+    #[doc(hidden)]
     pub fn pairs(&self) -> &RateHistogram {
         &self.pairs
     }
 
     /// The largest chunk rate of the round so far.
+    #[doc(hidden)]
     pub fn chunk(&self) -> FineRate {
         self.arrivals.chunk
     }
 
     /// The rates of the last round on the receiver's clock, by spacing (zero if it had no clear
     /// median) and by chunks.
+    #[doc(hidden)]
     pub fn last_round(&self) -> (FineRate, FineRate, FineRate) {
         (self.clock_prev.get(), self.median_prev.get(), self.chunk_prev.get())
     }
 
     /// The length of the receiver's tick in milliseconds, once ten round trips have confirmed that
     /// it is a length that stacks use.
+    #[doc(hidden)]
     pub fn checked_tick_ms(&self) -> Option<u64> {
         self.clock.checked_tick_ms()
     }
@@ -458,6 +466,7 @@ impl Default for Best {
 
 /// State that a false alarm restores: whether BEST had ended, and the fallback's saved state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct Saved {
     ended: bool,
     fallback: SavedFallback,

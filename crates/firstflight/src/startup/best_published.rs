@@ -21,6 +21,7 @@
 
 mod samples;
 
+#[doc(hidden)]
 pub use samples::{CAPACITY, percentile_index};
 
 use super::slow_start::double;
@@ -55,6 +56,7 @@ impl Params {
 
 /// Result of the end of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[doc(hidden)]
 pub enum Outcome {
     /// The threshold was set, in packets.
     Decided {
@@ -71,6 +73,7 @@ pub enum Outcome {
 
 /// Counts of each outcome (saturating at 255).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct Counts {
     /// [`Outcome::Decided`].
     pub decided: u8,
@@ -103,12 +106,14 @@ pub struct BestPublished {
 
 /// BESTPUB rate-1: bits per microsecond, as the published code rounds and wraps. An empty interval
 /// gives 0.
+#[doc(hidden)]
 pub fn estimate(bytes: u32, us: u32) -> u16 {
     bytes.wrapping_mul(8).checked_div(us).unwrap_or(0) as u16
 }
 
 /// BESTPUB threshold-1: packets for a rate in Mbit/s and an RTT in microseconds, as the published
 /// code rounds and wraps.
+#[doc(hidden)]
 pub fn threshold_packets(mbps: u16, rtt_us: u32, mss: u32) -> u16 {
     (u32::from(mbps).wrapping_mul(rtt_us) / mss.wrapping_mul(8).max(1)) as u16
 }
@@ -134,26 +139,31 @@ impl BestPublished {
 
     /// The rates of the round so far that can still become its percentile, in Mbit/s, ascending:
     /// all rates, up to the 150th.
+    #[doc(hidden)]
     pub fn rates(&self) -> &[u16] {
         self.samples.kept()
     }
 
     /// Number of rates in the round so far, at most [`CAPACITY`].
+    #[doc(hidden)]
     pub fn samples(&self) -> u16 {
         self.samples.offered()
     }
 
     /// The counts.
+    #[doc(hidden)]
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
     /// The smallest RTT since the round began, in microseconds; `None` right after it began.
+    #[doc(hidden)]
     pub fn round_rtt_us(&self) -> Option<u32> {
         (self.curr_rtt != u32::MAX).then_some(self.curr_rtt)
     }
 
     /// The percentile of the round so far, in Mbit/s; 0 without samples.
+    #[doc(hidden)]
     pub fn percentile(&self) -> u16 {
         self.samples.pick(self.params.percentile)
     }

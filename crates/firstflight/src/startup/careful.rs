@@ -105,11 +105,6 @@ impl Careful {
         }
     }
 
-    /// PipeSize: what the path has proven to carry, in bytes; zero before the jump.
-    pub fn pipe_size(&self) -> u64 {
-        self.pipe
-    }
-
     /// CR9959 jump-half: at most half of the saved window.
     fn jump(&self, cx: &Context) -> u64 {
         let saved = u64::from(self.params.saved.unwrap_or(0)).saturating_mul(cx.mss) / 2;

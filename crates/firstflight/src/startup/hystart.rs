@@ -134,6 +134,7 @@ impl Params {
 /// Results of the samples; every kind is counted, so that "never fired" can be distinguished from
 /// "never ran".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct Stats {
     /// Rounds begun.
     pub rounds: u32,
@@ -196,6 +197,7 @@ pub struct HyStart {
 
 /// The rise over `base` that counts as a queue: an eighth of it, at least 4 ms and at most 16 ms.
 #[inline]
+#[doc(hidden)]
 pub fn rise(base: Nanos) -> Nanos {
     Nanos(base.0 / RISE_DIVISOR).clamp(RISE.0, RISE.1)
 }
@@ -203,6 +205,7 @@ pub fn rise(base: Nanos) -> Nanos {
 /// Allowance for batching at both ends in the length of a train: the time of four bursts of `burst`
 /// bytes at `rate`, at most 1 ms; zero without a rate.
 #[inline]
+#[doc(hidden)]
 pub fn ack_delay(burst: u64, rate: Rate) -> Nanos {
     match rate.0 {
         0 => Nanos::ZERO,
@@ -215,6 +218,7 @@ pub fn ack_delay(burst: u64, rate: Rate) -> Nanos {
 /// 200 % of the window, or of `outstanding` if that is more, per smoothed RTT while the window is
 /// below half of the threshold (in whole segments), otherwise 120 %. Zero without an RTT.
 #[inline]
+#[doc(hidden)]
 pub fn linux_rate(w: Window, outstanding: u64, srtt: Nanos, mss: u64) -> Rate {
     let below_half = w.cwnd.saturating_add(mss).saturating_mul(2) <= w.ssthresh;
     let bytes = w.cwnd.max(outstanding);
@@ -242,6 +246,7 @@ impl HyStart {
     }
 
     /// Counters since the connection began; timeouts and false alarms do not reset them.
+    #[doc(hidden)]
     pub fn stats(&self) -> &Stats {
         &self.stats
     }
@@ -404,6 +409,7 @@ impl Default for HyStart {
 
 /// Whether no detector has fired yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct Looking(pub bool);
 
 impl Startup for HyStart {

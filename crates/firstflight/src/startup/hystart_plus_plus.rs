@@ -47,6 +47,7 @@ const NOT_BEGUN: Seq = Seq(u64::MAX);
 /// Counters since the connection began. Entries into CSS plus resumptions equal returns plus exits
 /// plus interruptions, plus one while in CSS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct Stats {
     /// Rounds that ended during the search.
     pub rounds: u32,
@@ -137,6 +138,7 @@ impl HyStartPlusPlus {
     }
 
     /// Counters since the connection began; nothing resets them.
+    #[doc(hidden)]
     pub fn stats(&self) -> &Stats {
         &self.stats
     }
@@ -326,6 +328,7 @@ impl Default for HyStartPlusPlus {
 /// A stored time without alignment, which would cost every controller eight bytes.
 #[repr(C, packed(4))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct SavedRtt(Nanos);
 
 impl From<Nanos> for SavedRtt {
@@ -336,6 +339,7 @@ impl From<Nanos> for SavedRtt {
 
 /// OURS undo-phase: the phase that a false alarm restores, with baseline and rounds of CSS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[doc(hidden)]
 pub enum SavedStage {
     /// Slow start.
     SlowStart,
@@ -355,6 +359,7 @@ pub enum SavedStage {
 
 impl SavedStage {
     /// Whether the search was still running.
+    #[doc(hidden)]
     pub fn looks(self) -> bool {
         matches!(self, SavedStage::SlowStart | SavedStage::Css { .. })
     }

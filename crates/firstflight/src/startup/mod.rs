@@ -13,6 +13,7 @@ pub mod careful;
 mod forward;
 pub mod hystart;
 pub mod hystart_plus_plus;
+#[doc(hidden)]
 pub mod jump;
 pub mod jump_start;
 pub mod limited_slow_start;
@@ -20,7 +21,7 @@ pub mod oracle;
 pub mod plumb;
 pub mod rapid_start;
 pub mod search;
-pub mod slow_start;
+mod slow_start;
 
 pub use any::{AnySavedStartup, AnyStartup};
 pub use bbr::Bbr;

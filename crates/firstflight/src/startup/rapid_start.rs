@@ -39,6 +39,7 @@ named! {
 
 impl Threshold {
     /// The largest RTT that still counts as no queue.
+    #[doc(hidden)]
     pub fn of(self, min_rtt: Nanos) -> Nanos {
         let plus = min_rtt + Nanos::from_millis(4);
         match self {
@@ -102,6 +103,7 @@ impl RapidStart {
 
     /// Whether no queue shows: the RTT floor of the last round trip is at or below the threshold.
     /// An unknown floor counts as a queue.
+    #[doc(hidden)]
     pub fn rapid(&self) -> bool {
         match (self.floor.floor(), self.floor.min_rtt()) {
             // RAPID 3.2-2: equality still allows threefold growth; not latched.

@@ -34,6 +34,7 @@ use core::num::NonZeroU64;
 
 pub use bins::shift_to_fit;
 use bins::{Bins, WINDOW};
+#[doc(hidden)]
 pub use params::{Boundary, Exit, Interpolation, MAX_EXTRA, MissedBins, Params, Version, Warmup};
 
 use super::slow_start::double;
@@ -50,6 +51,7 @@ const BIN_PERCENT: u64 = 35;
 
 /// Result of closing a bin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[doc(hidden)]
 pub enum Outcome {
     /// Delivery fell short by this many percent: slow start ends.
     Exit {
@@ -76,6 +78,7 @@ pub enum Outcome {
 /// Counts of each outcome, and values for tuning the threshold and the reach. Counters saturate at
 /// 65 535.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct Stats {
     /// [`Outcome::Exit`].
     pub exits: u16,
@@ -210,11 +213,13 @@ impl Search {
     }
 
     /// The parameters, clamped to their ranges.
+    #[doc(hidden)]
     pub fn params(&self) -> &Params {
         &self.params
     }
 
     /// The counts.
+    #[doc(hidden)]
     pub fn stats(&self) -> Stats {
         let Counts {
             exits,
@@ -243,28 +248,33 @@ impl Search {
     }
 
     /// Outcome of the last closed bin, if one closed since the record began.
+    #[doc(hidden)]
     pub fn last_outcome(&self) -> Option<Outcome> {
         self.last
     }
 
     /// The number of the last closed bin, the first ACK being bin 0; `None` while there is no
     /// record.
+    #[doc(hidden)]
     pub fn bin_index(&self) -> Option<u64> {
         self.recording.then_some(u64::from(self.idx))
     }
 
     /// The length of a bin, fixed when the record began.
+    #[doc(hidden)]
     pub fn bin_length(&self) -> Option<Nanos> {
         self.recording.then(|| Nanos(bin_of(self.initial_rtt).get()))
     }
 
     /// Whether it is still looking for saturation.
+    #[doc(hidden)]
     pub fn armed(&self) -> bool {
         self.stage == Stage::Armed
     }
 
     /// While draining: the empty-queue target, and the acknowledged bytes not yet turned into
     /// credit. The effective target is at least the initial window.
+    #[doc(hidden)]
     pub fn draining(&self) -> Option<(u64, u64)> {
         (self.stage == Stage::Draining).then(|| (self.empty_queue_target, u64::from(self.credit)))
     }
@@ -555,6 +565,7 @@ impl Default for Search {
 
 /// Whether it was searching or draining.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct Looking(pub bool);
 
 impl Startup for Search {

@@ -169,7 +169,7 @@ fn every_name_in_the_catalogue_parses_and_makes_a_controller() {
     for name in names {
         let arm = parse(name);
         for config in [Config::quic(1472), Config::tcp(1448)] {
-            let controller = arm.controller(config, 375_000, Time(0), Seq(0));
+            let controller = arm.with_oracle(375_000).controller(config, Time(0), Seq(0));
             assert!(
                 controller.cwnd() >= 2 * config.mss,
                 "{name} starts with a window of {}",

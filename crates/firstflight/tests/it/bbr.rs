@@ -6,10 +6,10 @@ use crate::rig::{MSS, Rig};
 use crate::told::{Hear, Told};
 
 use firstflight::SoFar;
-use firstflight::arm::{Arm, ArmController};
 use firstflight::signal::delivery::Delivery;
 use firstflight::startup::bbr::{Bbr, HandOver, Params};
 use firstflight::startup::{Handover, Leave, Startup, Verdict};
+use firstflight::{AnyController, Arm};
 use firstflight::{
     Config, ExitReason, Nanos, Phase, Ratio, Ready, Sent, Seq, Time, Timeout, Transport, Window,
 };
@@ -19,7 +19,7 @@ const MS: u64 = 1_000_000;
 
 /// A bottleneck with a queue that never ends, and the sender in front of it.
 pub(crate) struct Pipe {
-    pub(crate) c: ArmController,
+    pub(crate) c: AnyController,
     pub(crate) now: u64,
     /// Bytes per second.
     pub(crate) rate: u64,
@@ -82,7 +82,7 @@ impl Pipe {
         let arm = Arm::parse(arm).unwrap_or_else(|error| panic!("`{arm}`: {error}"));
         let config = Config { initial_window: 10 * MSS, ..Config::quic(MSS) };
         Pipe {
-            c: arm.controller(config, 100 * MSS, Time(0), Seq(0)),
+            c: arm.with_oracle(100 * MSS).controller(config, Time(0), Seq(0)),
             now: 0,
             rate,
             rtt,

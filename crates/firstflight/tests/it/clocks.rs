@@ -28,7 +28,8 @@ fn shown(at: u64, tick: u64) -> u64 {
 /// on the path but its delay. Sending, ACKs and timers happen in true time, the sender knows its clock's.
 fn completion(arm: &str, transport: Transport, rtt: u64, tick: u64, phase: u64) -> u64 {
     let parsed = Arm::parse(arm).unwrap_or_else(|error| panic!("`{arm}`: {error}"));
-    let mut c = parsed.controller(config(transport, 10 * MSS), PACKETS * MSS, Time(0), Seq(0));
+    let mut c =
+        parsed.with_oracle(PACKETS * MSS).controller(config(transport, 10 * MSS), Time(0), Seq(0));
     let mut estimator = Rfc9002Rtt::default();
     let seq =
         |packets: u64| Seq(if transport == Transport::Quic { packets } else { packets * MSS });

@@ -703,7 +703,7 @@ fn positions_are_only_compared() {
     let arm = Arm::parse("hystart++").expect("an arm");
     let offset = 1 << 40;
     let mut far = Rig::quic("hystart++", 20 * MSS);
-    far.c = arm.controller(config(Transport::Quic, 20 * MSS), 0, START, Seq(offset));
+    far.c = arm.controller(config(Transport::Quic, 20 * MSS), START, Seq(offset));
     let mut shifted = Rig::quic("hystart++", 20 * MSS);
     for ms in [30, 30, 45, 45] {
         for r in [&mut far, &mut shifted] {

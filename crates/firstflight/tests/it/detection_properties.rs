@@ -604,7 +604,7 @@ proptest! {
                     }
                 }
                 Event::Ack { .. } => {
-                    while !board.is_empty() && !board.flags(board.first()).without(Flags::DSACKED).without(Flags::REPEATED).eq(&Flags::NONE) {
+                    while !board.is_empty() && !board.flags(board.first()).without(Flags::REPEATED).eq(&Flags::NONE) {
                         board.pop();
                     }
                 }

@@ -2,7 +2,8 @@
 //! the connection is silent, or packets change their size.
 
 use crate::told::{Hear, Told};
-use firstflight::arm::{Arm, ArmController, STARTUPS};
+use firstflight::AnyController;
+use firstflight::arm::{Arm, STARTUPS};
 use firstflight::avoidance::{Avoidance, Reno, reno};
 use firstflight::event::Context;
 use firstflight::{Config, Congestion, Nanos, Ready, Sent, Seq, Time, Timeout, Transport, Window};
@@ -15,7 +16,7 @@ const RTT: u64 = 50 * MS;
 /// A sender on a path without a bottleneck; packets by number.
 #[derive(Clone)]
 struct Sender {
-    c: ArmController,
+    c: AnyController,
     tcp: bool,
     mss: u64,
     now: u64,
@@ -31,7 +32,7 @@ impl Sender {
     fn new(arm: &str, config: Config) -> Sender {
         let arm = Arm::parse(arm).unwrap_or_else(|error| panic!("{error}"));
         let tcp = config.transport == Transport::Tcp;
-        let mut c = arm.controller(config, 1 << 30, Time(0), Seq(0));
+        let mut c = arm.with_oracle(1 << 30).controller(config, Time(0), Seq(0));
         c.on_handshake_rtt(Time(0), Nanos(RTT));
         let mss = config.mss;
         Sender { c, tcp, mss, now: 0, sent: 0, acked: 0, out: 0, limited: false, empty_since: 0 }

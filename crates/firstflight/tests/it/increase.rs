@@ -150,7 +150,7 @@ fn each_algorithm_has_its_own_bound() {
 /// A sender that always fills its window over a path that loses nothing.
 fn filled(arm: &str, acks: usize) -> Vec<u64> {
     let arm = Arm::parse(arm).expect("an arm of the test");
-    let mut c = arm.controller(Config::quic(1_200), 200_000, Time(0), Seq(0));
+    let mut c = arm.with_oracle(200_000).controller(Config::quic(1_200), Time(0), Seq(0));
     let (rtt, mut sent, mut una, mut windows) = (Nanos::from_millis(30), 0u64, 0u64, Vec::new());
     let mut now = Time(0);
     for _ in 0..acks {

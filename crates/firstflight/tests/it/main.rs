@@ -39,7 +39,6 @@ mod increase;
 mod jump_start;
 mod limited_slow_start;
 mod misfed;
-mod nada;
 mod one_reduction;
 mod plumb;
 mod plumb_draft;

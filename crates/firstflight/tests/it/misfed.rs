@@ -1,10 +1,10 @@
 //! What a transport may report that cannot be: each rule is broken by the one mistake that is planted into a correct stream of ACKs, and
 //! by nothing else.
 
-use firstflight::arm::{Arm, ArmController};
 use firstflight::event::{Impossible, Transport};
 use firstflight::units::MAX_BYTES;
 use firstflight::{Ack, AckDetail, Config, Nanos, Seq, Time};
+use firstflight::{AnyController, Arm};
 use proptest::prelude::*;
 
 const MSS: u64 = 1_200;
@@ -67,12 +67,12 @@ fn stream(transport: Transport, acks: &[(u64, u64)]) -> Vec<Ack> {
     acks.iter().map(ack).collect()
 }
 
-fn controller(arm: &str, transport: Transport) -> ArmController {
+fn controller(arm: &str, transport: Transport) -> AnyController {
     let config = match transport {
         Transport::Tcp => Config::tcp(MSS),
         Transport::Quic => Config::quic(MSS),
     };
-    Arm::parse(arm).expect("a known arm").controller(config, 0, Time(0), Seq(0))
+    Arm::parse(arm).expect("a known arm").controller(config, Time(0), Seq(0))
 }
 
 proptest! {

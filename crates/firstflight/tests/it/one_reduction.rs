@@ -2,8 +2,8 @@
 //! few ACKs arrive; and a second one for new data that is lost before the recovery is over.
 
 use crate::told::{Hear, Told};
-use firstflight::arm::{Arm, ArmController};
 use firstflight::controller::Relapse;
+use firstflight::{AnyController, Arm};
 use firstflight::{Config, Nanos, Sent, Seq, Time};
 use proptest::prelude::*;
 
@@ -22,7 +22,7 @@ struct Tx {
 
 /// A sender with SACK or of QUIC, a path that keeps the order, a receiver.
 struct Rig {
-    c: ArmController,
+    c: AnyController,
     quic: bool,
     sent: Vec<Tx>,
     /// Transmissions that have reached the receiver or were dropped.
@@ -43,7 +43,8 @@ impl Rig {
     fn new(arm: &str, quic: bool, sack: bool) -> Rig {
         let base = if quic { Config::quic(MSS) } else { Config { sack, ..Config::tcp(MSS) } };
         let base = Config { initial_window: 200 * MSS, paced: false, ..base };
-        let c = Arm::parse(arm).expect("an arm").controller(base, 1 << 30, Time(0), Seq(0));
+        let c =
+            Arm::parse(arm).expect("an arm").with_oracle(1 << 30).controller(base, Time(0), Seq(0));
         Rig {
             c,
             quic,

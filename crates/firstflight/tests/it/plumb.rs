@@ -288,7 +288,7 @@ fn taken_back(left_us: u64) -> (bool, u64) {
             if !landed && ack.una.0 > end {
                 rounds.push((ack.now.0, ack.delivered, ack.nxt.0));
             }
-            let drains = |c: &firstflight::arm::ArmController| c.phase() == Phase::Drain;
+            let drains = |c: &firstflight::AnyController| c.phase() == Phase::Drain;
             if !drains(before) && drains(after) {
                 landed = true;
             }
@@ -323,7 +323,7 @@ fn a_queue_of_others_gives_the_window_back() {
         if trip.now > 60 * MS {
             trip.others = 10 * MS;
         }
-        let drains = |c: &firstflight::arm::ArmController| c.phase() == Phase::Drain;
+        let drains = |c: &firstflight::AnyController| c.phase() == Phase::Drain;
         if !trip.step(&mut |before, _, after| {
             if !drains(before) && drains(after) {
                 landing = landing.or(Some(before.cwnd()));

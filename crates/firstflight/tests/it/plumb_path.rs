@@ -4,7 +4,7 @@
 use crate::told::{Hear, Told};
 use std::collections::VecDeque;
 
-use firstflight::arm::{Arm, ArmController};
+use firstflight::{AnyController, Arm};
 use firstflight::{Config, Nanos, Phase, Ready, Sent, Seq, Time};
 use proptest::prelude::*;
 
@@ -13,7 +13,7 @@ const IW: u64 = 10 * MSS;
 
 /// A path and the flow on it. One packet is one number.
 pub(crate) struct Trip {
-    pub c: ArmController,
+    pub c: AnyController,
     pub now: u64,
     /// Time of a packet on the link, ns.
     packet: u64,
@@ -40,12 +40,8 @@ pub(crate) struct Trip {
 impl Trip {
     pub(crate) fn new(arm: &str, mbps: u64, rtt_ms: u64, queue: u64) -> Trip {
         let arm = Arm::parse(arm).expect("an arm");
-        let mut c = arm.controller(
-            Config { initial_window: IW, ..Config::quic(MSS) },
-            u64::MAX,
-            Time(0),
-            Seq(0),
-        );
+        let mut c =
+            arm.controller(Config { initial_window: IW, ..Config::quic(MSS) }, Time(0), Seq(0));
         let rtt = rtt_ms * 1_000_000;
         c.on_handshake_rtt(Time(0), Nanos(rtt));
         let (sent_at, coming, departures) = (Vec::new(), VecDeque::new(), Vec::new());
@@ -124,7 +120,7 @@ impl Trip {
     /// before, the record, and the controller after.
     pub(crate) fn step(
         &mut self,
-        check: &mut impl FnMut(&ArmController, &Told, &ArmController),
+        check: &mut impl FnMut(&AnyController, &Told, &AnyController),
     ) -> bool {
         let Some(ack) = self.next_ack() else { return false };
         let before = self.c;
@@ -197,7 +193,7 @@ impl Trip {
     }
 }
 
-pub(crate) fn signal(c: &ArmController, name: &str) -> Option<u64> {
+pub(crate) fn signal(c: &AnyController, name: &str) -> Option<u64> {
     let mut found = None;
     c.signals(&mut |signal, value| {
         if signal == name {
@@ -223,17 +219,17 @@ proptest! {
         let mut first_flight = true;
         for step in 0..2_000u64 {
             trip.others = if step % 7 < 3 { 0 } else { others_us * 1_000 };
-            let mut check = |before: &ArmController, ack: &Told, after: &ArmController| {
+            let mut check = |before: &AnyController, ack: &Told, after: &AnyController| {
                 let (was, is) = (before.cwnd(), after.cwnd());
                 if first_flight && ack.inflight_before > 2 * IW {
                     failed = Some(format!("{} in the first flight", ack.inflight_before));
                 }
                 first_flight = false;
-                let startup = |c: &ArmController| !c.in_recovery() && c.ssthresh().is_none();
+                let startup = |c: &AnyController| !c.in_recovery() && c.ssthresh().is_none();
                 if !startup(before) || !startup(after) {
                     return;
                 }
-                let drains = |c: &ArmController| c.phase() == Phase::Drain;
+                let drains = |c: &AnyController| c.phase() == Phase::Drain;
                 if drains(before) && drains(after) && is > was {
                     failed = Some(format!("grew from {was} to {is} while draining"));
                 }

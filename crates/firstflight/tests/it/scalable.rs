@@ -3,13 +3,13 @@
 
 use crate::context;
 use crate::told::{Hear, Told};
-use firstflight::arm::{Arm, ArmController};
 use firstflight::avoidance::{Avoidance, Cut, Dctcp, Prague, dctcp, prague};
 use firstflight::controller::Config;
 use firstflight::event::{Context, Sent, Signal, Window};
 use firstflight::signal::mark_share::{MarkShare, ONE};
 use firstflight::startup::Handover;
 use firstflight::units::{MAX_BYTES, Nanos, Ratio, Seq, Time};
+use firstflight::{AnyController, Arm};
 use proptest::prelude::*;
 
 const MSS: u64 = 1000;
@@ -312,14 +312,14 @@ fn the_cut_that_ends_a_slow_start_is_a_half() {
 
 /// Drives the controller of an arm by windows of ten packets that arrive 30 ms apart.
 struct Driven {
-    controller: ArmController,
+    controller: AnyController,
     acks: Windows,
 }
 
 impl Driven {
     fn new(arm: &str) -> Driven {
         let arm = Arm::parse(arm).expect("an arm");
-        let mut controller = arm.controller(Config::quic(MSS), 0, Time(0), Seq(0));
+        let mut controller = arm.controller(Config::quic(MSS), Time(0), Seq(0));
         let sent = Sent { bytes: 10 * MSS, nxt: Seq(10), inflight: 10 * MSS, ..Sent::default() };
         controller.on_sent(&sent);
         Driven { controller, acks: windows() }

@@ -4,7 +4,7 @@
 use crate::told::Told;
 use std::mem::{needs_drop, size_of};
 
-use firstflight::arm::ArmController;
+use firstflight::AnyController;
 use firstflight::avoidance::abba_first::Queue;
 use firstflight::avoidance::abba_model::Line;
 use firstflight::avoidance::cuback_curve::AckCurve;
@@ -32,7 +32,7 @@ macro_rules! sizes {
 #[test]
 fn every_part_is_a_plain_value() {
     let parts = sizes![
-        ArmController,
+        AnyController,
         Controller<SlowStart, Reno, Immediate>,
         Controller<HyStartPlusPlus, Cubic, Prr>,
         AnyStartup,
@@ -110,7 +110,7 @@ fn a_controller_stays_below_the_bar_whatever_its_startup() {
 
 #[test]
 fn a_controller_of_any_arm_stays_below_the_bar() {
-    let size = size_of::<ArmController>();
+    let size = size_of::<AnyController>();
     assert!(
         size <= BAR,
         "a controller that may be of any arm takes {size} bytes, the bar is {BAR}"

@@ -8,7 +8,7 @@ use crate::record::Recording;
 use crate::scenario::{Hosts, Scenario};
 use crate::stacks::StackArm;
 use crate::testbed::bed::{Info, Testbed, objects_of};
-use firstflight::arm::ArmController;
+use firstflight::AnyController;
 use firstflight::controller::Stats;
 use firstflight::{Begin, Event, Nanos, Recorder};
 use firstflight_path::random::between;
@@ -188,13 +188,13 @@ impl Compares {
     }
 }
 
-impl Recorder<ArmController> for Compares {
+impl Recorder<AnyController> for Compares {
     fn on_begin(&mut self, begin: &Begin) {
         let seen = self.seen();
         self.judge.begin(&begin.controller(), seen);
     }
 
-    fn on_event(&mut self, event: &Event, beside: &ArmController) {
+    fn on_event(&mut self, event: &Event, beside: &AnyController) {
         let seen = self.seen();
         self.judge.step(event, beside, seen);
     }

@@ -3,7 +3,7 @@
 
 use super::drive::Value;
 use super::subject::{Words, amount, amount_or_none, arm, number, word, yes};
-use firstflight::arm::ArmController;
+use firstflight::AnyController;
 use firstflight::signal::rtt::Rfc9002Rtt;
 use firstflight::{Ack, Config, Congestion, Nanos, Ready, Sent, Seq, Time, Timeout};
 use std::collections::BTreeSet;
@@ -22,7 +22,7 @@ struct Packet {
 }
 
 pub(super) struct Sender {
-    c: ArmController,
+    c: AnyController,
     pub mss: u64,
     now: Time,
     packets: Vec<Packet>,
@@ -51,9 +51,8 @@ impl Sender {
         let initial_window = words.number("iw", mss)?.unwrap_or(base.initial_window);
         let paced = words.key("paced") != Some("no");
         let now = Time(1_000_000_000);
-        let c = arm(words.plain(0).ok_or("which arm?")?)?.controller(
+        let c = arm(words.plain(0).ok_or("which arm?")?)?.with_oracle(100 * mss).controller(
             Config { initial_window, paced, ..base },
-            100 * mss,
             now,
             Seq(0),
         );

@@ -91,7 +91,7 @@ impl<'a> Ours<'a> {
         let config = Config { initial_window: 10 * mss, ..Config::tcp(mss) };
         let now = Time(recording.established);
         let rtt = Nanos(recording.handshake);
-        let controller = arm.controller(config, 0, now, Seq(0));
+        let controller = arm.controller(config, now, Seq(0));
         let mut sender = Sender::new(host, controller, 2 * mss, episode.bytes(), rtt, now);
         sender.write(0);
         Ours { recording, clock, sender, now: now.0, sent: Vec::new(), armed: now.0 }

@@ -1,8 +1,8 @@
 //! Flows for tests: controllers by name, plans, and all comparable parts of an outcome.
 #![allow(dead_code, reason = "every test file uses its part")]
 
-use firstflight::arm::{Arm, ArmController};
 use firstflight::startup::AnyStartup;
+use firstflight::{AnyController, Arm};
 use firstflight::{Config, Nanos, Seq, Time};
 use firstflight_path::Path;
 use firstflight_sim::{
@@ -17,10 +17,10 @@ pub(crate) fn path(text: &str) -> Path {
 }
 
 /// The controller of an arm with an initial window of 10 packets, started at `at`.
-pub(crate) fn controller(arm: &str, host: Hosts, at: Nanos) -> ArmController {
+pub(crate) fn controller(arm: &str, host: Hosts, at: Nanos) -> AnyController {
     let arm = Arm::parse(arm).unwrap_or_else(|e| panic!("`{arm}` should be an arm, but: {e}"));
     let config = Config { initial_window: 10 * host.mss(), ..host.config() };
-    arm.controller(config, 1 << 30, Time(at.0), Seq(0))
+    arm.with_oracle(1 << 30).controller(config, Time(at.0), Seq(0))
 }
 
 pub(crate) fn plan(arm: &str, host: Hosts, app: App, start: Nanos) -> FlowPlan<AnyStartup> {

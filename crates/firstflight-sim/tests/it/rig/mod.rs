@@ -2,9 +2,9 @@
 //! after each step.
 #![allow(dead_code, reason = "every test file uses its part of the rig")]
 
-use firstflight::arm::{Arm, ArmController};
 use firstflight::controller::Config;
 use firstflight::startup::AnyStartup;
+use firstflight::{AnyController, Arm};
 use firstflight::{Nanos, Seq, Time};
 use firstflight_path::{Link, Path};
 use firstflight_sim::quic::{Flow, Host, Sender};
@@ -49,13 +49,13 @@ impl Trial {
         }
     }
 
-    pub(crate) fn controller(&self) -> ArmController {
+    pub(crate) fn controller(&self) -> AnyController {
         let arm = Arm::parse(&self.arm)
             .unwrap_or_else(|e| panic!("`{}` should be an arm, but: {e}", self.arm));
         let mss = u64::from(self.host.datagram);
         let config = Config { initial_window: self.iw * mss, ..Config::quic(mss) };
         let oracle = self.path.bdp_bytes() * DATAGRAM / WIRE + 4 * mss;
-        arm.controller(config, oracle, Time(0), Seq(0))
+        arm.with_oracle(oracle).controller(config, Time(0), Seq(0))
     }
 
     pub(crate) fn sender(&self) -> Sender<AnyStartup> {

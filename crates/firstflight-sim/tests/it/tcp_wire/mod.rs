@@ -2,11 +2,11 @@
 //! fixed time per segment, and a fate for each transmission by its number.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
-use firstflight::arm::{Arm, ArmController};
 use firstflight::detection::presets::Preset;
 use firstflight::detection::{Armed, Episode};
 use firstflight::startup::AnyStartup;
 use firstflight::{Ack, Nanos, Seq, Time};
+use firstflight::{AnyController, Arm};
 use firstflight_sim::Hosts;
 use firstflight_sim::tcp::{AckPacket, Host, Receiver, Segment, Sender, Transmit};
 
@@ -68,9 +68,9 @@ pub(crate) fn host(name: &str) -> Host {
     }
 }
 
-pub(crate) fn controller(host: &Host, arm: &str) -> ArmController {
+pub(crate) fn controller(host: &Host, arm: &str) -> AnyController {
     let arm = Arm::parse(arm).expect("an arm");
-    arm.controller(Hosts::Tcp(*host).config(), 1 << 30, Time(0), Seq(0))
+    arm.with_oracle(1 << 30).controller(Hosts::Tcp(*host).config(), Time(0), Seq(0))
 }
 
 impl<'a> Wire<'a> {

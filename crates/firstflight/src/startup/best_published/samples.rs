@@ -9,6 +9,7 @@
 //! Follows: ours, in place of the array of the published code. State: 306 bytes. Departures: none.
 
 /// BESTPUB rate-3: rates counted per round; later ones of the same round are dropped.
+#[doc(hidden)]
 pub const CAPACITY: usize = 300;
 
 /// Maximum number of rates open at once: a percentile `p` of `n` is number `ceil(n p / 100)`, so
@@ -17,6 +18,7 @@ pub const CAPACITY: usize = 300;
 const OPEN: usize = CAPACITY / 2;
 
 /// BESTPUB rate-2: index of the percentile among `n` sorted samples; the lower one if two qualify.
+#[doc(hidden)]
 pub fn percentile_index(n: u16, percentile: u8) -> usize {
     let position = usize::from(n) * usize::from(percentile.min(100));
     if position.is_multiple_of(100) { (position / 100).saturating_sub(1) } else { position / 100 }

@@ -30,6 +30,7 @@ pub(super) struct Bins {
 /// Number of bits by which a counter must be shifted right to fit into `bits` bits (32 here, 16 in
 /// the kernel ports).
 #[inline]
+#[doc(hidden)]
 pub const fn shift_to_fit(counter: u64, bits: u32) -> u32 {
     (u64::BITS - counter.leading_zeros()).saturating_sub(bits)
 }

@@ -7,6 +7,7 @@ use crate::options::{Listed, OptionValue, params};
 use core::fmt;
 
 /// SEARCH reach-1: the furthest look-back the ring can hold, in bins (`EXTRA`).
+#[doc(hidden)]
 pub const MAX_EXTRA: u8 = 15;
 
 named! {

@@ -3,7 +3,8 @@
 
 use super::Reached;
 use crate::told::Told;
-use firstflight::arm::{Arm, ArmController, StartupSpec};
+use firstflight::AnyController;
+use firstflight::arm::{Arm, StartupSpec};
 use firstflight::controller::{Increase, Stats};
 use firstflight::startup::jump::JumpWindow;
 use firstflight::units::{MAX_BYTES, UNSET_SSTHRESH};
@@ -44,7 +45,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn new(controller: &ArmController, arm: &Arm, config: Config) -> Watch {
+    pub(super) fn new(controller: &AnyController, arm: &Arm, config: Config) -> Watch {
         let mss = config.mss.clamp(1, 1 << 16);
         let least = if config.transport == Transport::Quic { 2 * mss } else { mss };
         let iw = config.initial_window.clamp(least, MAX_BYTES);
@@ -97,7 +98,7 @@ impl Watch {
         }
     }
 
-    pub(super) fn reached(&self, controller: &ArmController) -> Reached {
+    pub(super) fn reached(&self, controller: &AnyController) -> Reached {
         let stats = controller.stats();
         Reached {
             episodes: stats.loss_episodes.saturating_add(stats.ecn_episodes),
@@ -112,7 +113,7 @@ impl Watch {
     }
 
     /// Holds after every event.
-    pub(super) fn after(&mut self, event: &str, c: &ArmController) {
+    pub(super) fn after(&mut self, event: &str, c: &AnyController) {
         let arm = &self.arm;
         self.reached.events += 1;
         self.reached.grew |= u32::from(c.exit().is_none() && c.cwnd() >= self.iw.saturating_mul(4));
@@ -148,7 +149,7 @@ impl Watch {
 
     /// `admits` says the same as the window outside recovery, and in recovery at least never
     /// prefers the larger packet or flight.
-    fn admission(&self, event: &str, c: &ArmController) {
+    fn admission(&self, event: &str, c: &AnyController) {
         let (arm, cwnd, mss) = (&self.arm, c.cwnd(), self.mss);
         let mut flights = [0, cwnd / 2, cwnd.saturating_sub(mss), cwnd, cwnd + 1, u64::MAX];
         flights.sort_unstable();
@@ -180,7 +181,7 @@ impl Watch {
     }
 
     /// Counters never fall and an exit stays what it was.
-    fn counters(&mut self, event: &str, c: &ArmController) {
+    fn counters(&mut self, event: &str, c: &AnyController) {
         let (old, new) = (self.stats, *c.stats());
         let pairs = [
             (old.loss_episodes, new.loss_episodes),
@@ -209,7 +210,7 @@ impl Watch {
         self.in_recovery = c.in_recovery();
     }
 
-    pub(super) fn before_send(&mut self, ready: &Ready, before: &ArmController, c: &ArmController) {
+    pub(super) fn before_send(&mut self, ready: &Ready, before: &AnyController, c: &AnyController) {
         let arm = &self.arm;
         let (old, new) = (before.cwnd(), c.cwnd());
         if self.whole {
@@ -249,12 +250,12 @@ impl Watch {
         self.after("before_send", c);
     }
 
-    pub(super) fn sent(&mut self, sent: &Sent, c: &ArmController) {
+    pub(super) fn sent(&mut self, sent: &Sent, c: &AnyController) {
         self.flight = self.flight.max(sent.inflight);
         self.after("on_sent", c);
     }
 
-    pub(super) fn spurious(&mut self, c: &ArmController) {
+    pub(super) fn spurious(&mut self, c: &AnyController) {
         self.after("on_spurious", c);
         let mut again = *c;
         again.on_spurious();
@@ -263,7 +264,7 @@ impl Watch {
         assert!(same, "{}: a second false alarm for the same episode changed something", self.arm);
     }
 
-    pub(super) fn timeout(&mut self, event: &Congestion, c: &ArmController) {
+    pub(super) fn timeout(&mut self, event: &Congestion, c: &AnyController) {
         let least = if event.timeout == Timeout::PersistentCongestion {
             2 * self.mss
         } else {
@@ -280,8 +281,8 @@ impl Watch {
         &mut self,
         ack: &Told,
         wild: bool,
-        before: &ArmController,
-        c: &ArmController,
+        before: &AnyController,
+        c: &AnyController,
     ) {
         let arm = &self.arm;
         let (old, new) = (before.cwnd(), c.cwnd());
@@ -313,7 +314,7 @@ impl Watch {
     }
 
     /// Only where the record agrees with itself.
-    fn plausible(&self, ack: &Told, before: &ArmController, c: &ArmController) {
+    fn plausible(&self, ack: &Told, before: &AnyController, c: &AnyController) {
         let arm = &self.arm;
         let (old, new) = (before.cwnd(), c.cwnd());
         let returns = self.plumb && before.phase() == Phase::Drain && c.phase() != Phase::Drain;

@@ -13,8 +13,8 @@ mod source;
 
 use crate::told::{Hear, Told};
 use arms::Choice;
-use firstflight::arm::{Arm, ArmController};
 use firstflight::units::MAX_BYTES;
+use firstflight::{AnyController, Arm};
 use firstflight::{
     Config, Congestion, ExitReason, Nanos, Phase, Ready, Sent, Seq, Time, Timeout, Transport,
 };
@@ -99,7 +99,7 @@ fn timeout(source: &mut Source<'_>) -> Timeout {
 /// A connection in the middle of its history.
 struct Connection<'a> {
     source: Source<'a>,
-    controller: ArmController,
+    controller: AnyController,
     watch: Watch,
     flight: Flight,
     transport: Transport,
@@ -122,7 +122,7 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
-    fn of(c: &ArmController, start: Time) -> Shown {
+    fn of(c: &AnyController, start: Time) -> Shown {
         Shown {
             cwnd: c.cwnd(),
             ssthresh: c.ssthresh(),
@@ -185,7 +185,7 @@ pub(crate) fn play_from(
         ..choice.base()
     };
     let nxt = Seq(if choice.nonsense { source.wild(0) } else { 0 });
-    let controller = arm.controller(base, choice.oracle_exit, start, nxt);
+    let controller = arm.with_oracle(choice.oracle_exit).controller(base, start, nxt);
     let config = arm.configure(base);
     let mut c = Connection {
         watch: Watch::new(&controller, &arm, config),

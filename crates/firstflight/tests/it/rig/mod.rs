@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use crate::told::{Hear, Told};
-use firstflight::arm::{Arm, ArmController};
+use firstflight::{AnyController, Arm};
 use firstflight::{Config, Congestion, Nanos, Phase, Ready, Sent, Seq, Time, Timeout, Transport};
 
 pub(crate) const MSS: u64 = 1_000;
@@ -14,7 +14,7 @@ pub(crate) const START: Time = Time(1_000_000_000);
 /// per [`MSS`] bytes.
 #[derive(Clone)]
 pub(crate) struct Rig {
-    pub c: ArmController,
+    pub c: AnyController,
     transport: Transport,
     pub now: Time,
     /// Bytes acknowledged and sent, in order.
@@ -41,7 +41,7 @@ impl Rig {
     pub(crate) fn with(arm: &str, config: Config) -> Rig {
         let arm =
             Arm::parse(arm).unwrap_or_else(|error| panic!("`{arm}` should be an arm: {error}"));
-        let c = arm.controller(config, 100 * MSS, START, Seq(0));
+        let c = arm.with_oracle(100 * MSS).controller(config, START, Seq(0));
         Rig { c, transport: config.transport, now: START, acked: 0, sent: 0, rtt: RTT }
     }
 

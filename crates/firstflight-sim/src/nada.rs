@@ -17,7 +17,7 @@
 //! * D2 (RFC8698 4.2-expiry): after `loss_exp` the warped delay turns into the plain one over one more
 //!   mean loss interval, as in ns3-rmcat, and not at once.
 
-use crate::units::{Nanos, Time};
+use firstflight::{Nanos, Time};
 
 /// Reference congestion level (RFC8698 4.1-defaults: XREF), ns.
 const XREF: u64 = 10_000_000;

@@ -1,7 +1,7 @@
 //! NADA against its formulas in floating point, and against any report.
 
-use firstflight::nada::{LossIntervals, Nada, Params, Report};
 use firstflight::{Nanos, Time};
+use firstflight_sim::nada::{LossIntervals, Nada, Params, Report};
 use proptest::prelude::*;
 
 /// Time, round trip and queueing delay in ms; nothing waited; packets, lost, marked; bit/s received;
