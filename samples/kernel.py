@@ -5,8 +5,8 @@ TCP of the kernel and our startups in BPF send through an emulated link, what pa
 captured, and `replay --identify` says who it was: the table in docs/identify.md. Needs a program
 with `--features linux` and takes five minutes; the kernel's clock is real, so captures made again
 differ. Captures that are in FOLDER already are asked again and not made again. Right is what names
-the sender alone, or with startups that would have sent the same in every round trip, to two packets
-or a hundredth.
+the sender alone, or with startups that would have sent the same in every round trip before the
+first loss, to two packets or a hundredth.
 """
 
 import json

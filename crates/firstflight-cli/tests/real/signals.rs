@@ -167,7 +167,8 @@ impl Running {
         assert!(sent.success());
     }
 
-    fn end(mut self) -> (Output, tempfile::TempDir) {
+    /// `when` says what runs and how it was told to end.
+    fn end(mut self, when: &str) -> (Output, tempfile::TempDir) {
         let (began, before) = (Instant::now(), computed(&self.child));
         while self.child.try_wait().expect("ours").is_none() {
             // On a busy machine it gets little of a processor: then real time tells nothing.
@@ -175,7 +176,7 @@ impl Running {
             if began.elapsed() > PATIENCE && (worked > PATIENCE || began.elapsed() > PATIENCE * 10)
             {
                 let _ = self.child.kill();
-                panic!("it does not end");
+                panic!("it does not end: {when}");
             }
             sleep(Duration::from_millis(10));
         }
@@ -220,7 +221,7 @@ fn the_first_signal_ends_a_long_command_with_what_it_has() {
         let when = format!("{} by SIG{name}", long.arguments.join(" "));
         let running = Running::start(&[], long.arguments);
         running.signal(name);
-        let (output, folder) = running.end();
+        let (output, folder) = running.end(&when);
         let said = text(&output.stderr);
         assert!(
             said.contains(&format!("{}; press Ctrl-C again to stop now", long.words)),
@@ -261,7 +262,7 @@ fn the_second_signal_ends_a_command_at_once_and_leaves_nothing() {
         sleep(Duration::from_millis(200));
         running.signal(name);
         let began = Instant::now();
-        let (output, folder) = running.end();
+        let (output, folder) = running.end(name);
         let said = text(&output.stderr);
         assert!(killed_by(output.status, *number), "SIG{name}: {:?} {said}", output.status);
         assert!(began.elapsed() < Duration::from_secs(20), "at once");
@@ -276,7 +277,7 @@ fn one_signal_ends_a_command_that_has_nothing_to_show() {
         let (name, number) = SIGNALS[place % SIGNALS.len()];
         let running = Running::start(&[], arguments);
         running.signal(name);
-        let (output, folder) = running.end();
+        let (output, folder) = running.end(&arguments.join(" "));
         assert!(killed_by(output.status, number), "{arguments:?}: {:?}", output.status);
         assert_clean(folder.path(), name);
     }
@@ -293,8 +294,8 @@ fn a_signal_that_was_ignored_at_the_start_stays_ignored() {
             running.signal(signal);
             sleep(Duration::from_millis(200));
             running.signal("TERM");
-            let (output, folder) = running.end();
             let when = format!("{} without SIG{signal}", long.arguments.join(" "));
+            let (output, folder) = running.end(&when);
             // Had it counted, SIGTERM had been the second.
             let code = i32::from(long.partial);
             assert_eq!(output.status.code(), Some(code), "{when}: {}", text(&output.stderr));
@@ -309,7 +310,7 @@ fn what_a_killed_command_left_is_gone_after_the_next_one() {
     let arguments = &["ab", "--flows", "90000000", "--arms", "rapid", "--out", "rows.csv"];
     let running = Running::start(&[], arguments);
     running.signal("KILL");
-    let (output, folder) = running.end();
+    let (output, folder) = running.end("kill -9");
     assert_eq!(output.status.signal(), Some(9));
     let left = || fs::read_dir(folder.path()).expect("a folder").count();
     assert_eq!(left(), 1, "{arguments:?}: what was being written");

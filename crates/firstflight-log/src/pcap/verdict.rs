@@ -175,7 +175,7 @@ fn place(all: &Evidence, seen: &Seen) -> Place {
                 said(far)
             ),
             (Vantage::Middle, _) => format!(
-                "possibly captured mid-path: {} of the {} round trip lie between the capture and the sender",
+                "possibly captured in the middle of the path: {} of the {} round trip lie between the capture and the sender",
                 said(near),
                 said(near + far)
             ),
@@ -222,13 +222,15 @@ fn decide(
             if near <= SLOW_TURN {
                 return doubt(
                     place,
-                    &format!("captured mid-path, or the sender is slow: {between}"),
+                    &format!(
+                        "captured in the middle of the path, or the sender is slow: {between}"
+                    ),
                 );
             }
             place.trust = Trust::Refused;
-            place
-                .remarks
-                .push(format!("captured mid-path: {between}; capture at the sender instead"));
+            place.remarks.push(format!(
+                "captured in the middle of the path: {between}; capture at the sender instead"
+            ));
         }
     }
     place
