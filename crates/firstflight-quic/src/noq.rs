@@ -53,7 +53,7 @@ pub fn factory(text: &str) -> Result<Arc<Factory>, Refused> {
 
 /// Another arm for a connection that has started, chosen when its first request is answered. It
 /// takes effect with the next packet sent, and only while the controller is
-/// [pristine](Status::pristine).
+/// [pristine](crate::Status::pristine).
 #[derive(Clone, Debug, Default)]
 pub struct Choice(Arc<OnceLock<Plan>>);
 

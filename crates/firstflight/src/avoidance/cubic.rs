@@ -41,7 +41,7 @@ named! {
         /// RFC 9438 in bytes and microseconds.
         #[default]
         Rfc9438 = "rfc",
-        /// The curve as Linux computes it, in whole segments and 1/1024 s: see [`cubic_linux`](super::cubic_linux).
+        /// The curve as Linux computes it, in whole segments and 1/1024 s: see `cubic_linux.rs`.
         Linux = "linux",
     }
 }
