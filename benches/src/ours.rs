@@ -2,8 +2,7 @@
 
 use crate::Sender;
 use crate::scenario::{PACKET, RTT, Scenario, Step};
-use firstflight::{AnyController, Arm};
-use firstflight::{Config, Nanos, Ready, Seq, Time};
+use firstflight::{AnyController, Arm, Config, Nanos, Ready, Seq, Time};
 
 pub struct Ours {
     name: String,

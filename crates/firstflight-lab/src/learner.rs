@@ -1,9 +1,8 @@
 //! Knowledge that a connection gains about its path, for the next connection (Careful Resume, RFC
 //! 9959).
 
-use firstflight::AnyController;
 use firstflight::resume::{Observation, Saved};
-use firstflight::{Begin, Event};
+use firstflight::{AnyController, Begin, Event};
 
 /// Follows a connection to record what the next one may use.
 #[derive(Clone, Debug, Default)]

@@ -1,8 +1,7 @@
 //! Laboratory cases: single trials, and several flows together.
 
-use firstflight::AnyController;
 use firstflight::controller::Config;
-use firstflight::{Exit, ExitReason, Nanos, Seq, Time};
+use firstflight::{AnyController, Exit, ExitReason, Nanos, Seq, Time};
 use firstflight_lab::Error;
 use firstflight_lab::arms::{NamedArm, parse_arms};
 use firstflight_lab::scenario::{Scenario, rtt_jitter};

@@ -1,7 +1,6 @@
 //! The error type of every crate above the core: one line that says what is wrong and what is
 //! allowed.
 
-use std::borrow::Cow;
 use std::fmt;
 
 /// A mistake that the user can correct, or a refusal of the system: one line that names the
@@ -17,9 +16,7 @@ impl Error {
     /// Makes an error from a message; line breaks are escaped, so that it stays one line, and error
     /// numbers of the operating system are removed ([`without_numbers`]).
     pub fn new(line: impl Into<String>) -> Self {
-        let line: String = line.into();
-        let line = if line.contains(NUMBER) { without_numbers(&line).into_owned() } else { line };
-        Self(if line.contains('\n') { line.replace('\n', "\\n") } else { line })
+        Self(without_numbers(&line.into()).replace('\n', "\\n"))
     }
 
     /// `key=value: what is wrong; allowed: what would be right`.
@@ -51,22 +48,16 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// How [`std::io::Error`] introduces the operating system's number of an error.
-const NUMBER: &str = " (os error ";
-
-/// A message without error numbers of the operating system, such as `(os error 2)`.
-pub fn without_numbers(line: &str) -> Cow<'_, str> {
-    if !line.contains(NUMBER) {
-        return Cow::Borrowed(line);
-    }
+/// Removes error numbers of the operating system, such as `(os error 2)`, from a message.
+pub fn without_numbers(line: &str) -> String {
     let line = line.replace("Is a directory (os error 21)", "is a folder, and a file is needed");
-    let mut parts = line.split(NUMBER);
+    let mut parts = line.split(" (os error ");
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         let rest = part.trim_start_matches(|c: char| c.is_ascii_digit());
         out.push_str(rest.strip_prefix(')').unwrap_or(rest));
     }
-    Cow::Owned(out)
+    out
 }
 
 /// The name of a key, with the prefix of its direction; formatted only when an error needs it.

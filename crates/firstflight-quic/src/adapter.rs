@@ -92,9 +92,9 @@ pub struct Controller {
 /// The last packet of the ACK being listed.
 #[derive(Clone, Copy, Debug)]
 struct Listed {
-    /// Whether it belongs to the current packet number space.
+    /// The packet is in the current packet number space.
     present: bool,
-    /// Its number, if the stack passes it on.
+    /// The packet's number, if the stack passes it on.
     pn: Option<u64>,
 }
 

@@ -33,10 +33,9 @@ use crate::plan::Plan;
 use firstflight::controller::Stats;
 use firstflight::signal::rtt::{INITIAL_RTT, Rfc9002Rtt};
 use firstflight::{
-    Ack, Begin, Congestion, Event, Exit, Nanos, Phase, Rate, Ready, Recorder, Sent, Seq, State,
-    Time, Timeout,
+    Ack, AnyController, Arm, Begin, Congestion, Event, Exit, Nanos, Phase, Rate, Ready, Recorder,
+    Sent, Seq, State, Time, Timeout,
 };
-use firstflight::{AnyController, Arm};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A recorder of the events of a factory's controllers. It receives each [`Event`] when it is

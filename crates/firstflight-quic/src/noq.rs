@@ -30,10 +30,10 @@ mod stack {
     pub(super) use super::Changes;
     pub(super) use noq_proto::congestion::{Controller, ControllerFactory};
 
-    /// Whether sends and losses are reported in batches instead of packet by packet.
+    /// noq reports each packet that it sends or declares lost.
     #[cfg(feature = "trial")]
     pub(super) const BATCHES: bool = false;
-    /// Whether its pacer asks controllers for a rate.
+    /// noq's pacer asks the controller for a pacing rate.
     pub(super) const ASKS_FOR_A_RATE: bool = true;
 }
 
@@ -64,7 +64,7 @@ impl Choice {
     }
 }
 
-/// What may change the arm before data is sent.
+/// Settings that can replace the arm before the connection sends data.
 #[derive(Clone, Debug, Default)]
 struct Changes {
     choice: Option<Choice>,

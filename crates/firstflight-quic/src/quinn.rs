@@ -45,13 +45,13 @@ mod stack {
     use crate::plan::Plan;
     pub(super) use quinn_proto::congestion::{Controller, ControllerFactory};
 
-    /// Whether sends and losses are reported in batches instead of packet by packet.
+    /// quinn reports sends and losses in batches.
     #[cfg(feature = "trial")]
     pub(super) const BATCHES: bool = true;
-    /// Whether its pacer asks controllers for a rate.
+    /// quinn's pacer never asks the controller for a pacing rate.
     pub(super) const ASKS_FOR_A_RATE: bool = false;
 
-    /// Nothing changes an arm on quinn.
+    /// quinn has no settings that can replace an arm.
     #[derive(Clone, Debug, Default)]
     pub(super) struct Changes {}
 

@@ -35,10 +35,9 @@
 
 use crate::driver::{SharedRecorder, locked};
 use crate::plan::Plan;
-use firstflight::AnyController;
 use firstflight::resume::{Observation, Saved};
 use firstflight::startup::Resumption;
-use firstflight::{Begin, Event, Recorder};
+use firstflight::{AnyController, Begin, Event, Recorder};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 #[cfg(feature = "noq")]

@@ -2,10 +2,9 @@
 //! each receives the same events. This is an open loop: the sender does not obey them.
 
 use crate::plan::{Plan, Refused};
-use firstflight::AnyController;
 use firstflight::event::Phase;
 use firstflight::startup::ExitReason;
-use firstflight::{Begin, Event, Time};
+use firstflight::{AnyController, Begin, Event, Time};
 use serde_json::{Map, Value};
 
 /// The columns of a row for each shadow, after its name and a dot.

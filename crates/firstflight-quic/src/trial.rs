@@ -24,8 +24,7 @@
 use crate::driver::SharedRecorder;
 use crate::plan::{Plan, Refused};
 use crate::shadow::{Asked, Shadow};
-use firstflight::AnyController;
-use firstflight::{Begin, Event, Exit, Nanos, Recorder, Time};
+use firstflight::{AnyController, Begin, Event, Exit, Nanos, Recorder, Time};
 use firstflight_table::rows::Health;
 pub use firstflight_table::rows::RowWriter;
 pub use firstflight_trial::assign;

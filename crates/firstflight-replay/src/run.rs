@@ -3,8 +3,7 @@
 use crate::meter::Meter;
 use firstflight::event::{Phase, Ready, Transport};
 use firstflight::startup::ExitReason;
-use firstflight::{Ack, Config, Exit, Nanos, Time};
-use firstflight::{AnyController, Arm};
+use firstflight::{Ack, AnyController, Arm, Config, Exit, Nanos, Time};
 use firstflight_log::step::Opening;
 
 /// An arm with its name as requested.

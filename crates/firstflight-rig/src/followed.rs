@@ -1,8 +1,7 @@
 //! The externally visible state of a stack's own controller: its window and its threshold after
 //! each event.
 
-use firstflight::AnyController;
-use firstflight::{Begin, Event, Exit, ExitReason, Nanos, Phase, Seq, State, Time};
+use firstflight::{AnyController, Begin, Event, Exit, ExitReason, Nanos, Phase, Seq, State, Time};
 use firstflight_quic::{SharedRecorder, SharedState};
 use firstflight_sim::Record;
 use std::sync::PoisonError;

@@ -6,11 +6,9 @@
 
 use crate::audit::Flight;
 use crate::followed::{Followed, Witness};
-use firstflight::AnyController;
-use firstflight::Exit;
 use firstflight::account::Kept;
 use firstflight::state::{Packet, State};
-use firstflight::{Account, Begin, Episode, Event, Nanos, Recorder, Time};
+use firstflight::{Account, AnyController, Begin, Episode, Event, Exit, Nanos, Recorder, Time};
 use firstflight_quic::SharedState;
 use firstflight_sim::{Cause, Observer, Record, Snapshot, Tape};
 use std::sync::{Mutex, MutexGuard, PoisonError};

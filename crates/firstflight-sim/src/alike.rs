@@ -14,9 +14,8 @@ use crate::instrumented::{Company, Core, Instrumented};
 use crate::observe::{Nobody, Record};
 use crate::outcome::Outcome;
 use crate::trial::{Setup, run_in_company};
-use firstflight::AnyController;
 use firstflight::startup::AnyStartup;
-use firstflight::{Event, Recorder};
+use firstflight::{AnyController, Event, Recorder};
 use firstflight_path::Error;
 
 /// Controllers that have so far answered as their leader did, with the index of their arm.

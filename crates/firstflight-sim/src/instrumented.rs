@@ -239,12 +239,13 @@ impl<S: Combined, L: Company<S>> Instrumented<S, L> {
         self.each
     }
 
-    /// Whether a query changes nothing, if the sender has not been idle and something is in flight.
-    /// The sender may then skip
-    /// [`Instrumented::before_send`] and call [`Instrumented::asks_again`].
-    #[inline]
-    pub fn is_settled(&self) -> bool {
-        self.settled
+    /// Whether a query changes nothing, so that the sender may skip [`Instrumented::before_send`]
+    /// and call [`Instrumented::asks_again`]. A controller needs the first query after a pause of
+    /// the application (`idle_since`), and each query with nothing in flight, for example after
+    /// everything was declared lost.
+    #[inline(always)]
+    pub fn is_settled(&self, idle_since: Option<Time>, inflight: u64) -> bool {
+        self.settled && idle_since.is_none() && inflight > 0
     }
 
     /// The answer of [`Instrumented::asks`] with `inflight` bytes outstanding, for a

@@ -10,8 +10,7 @@ use crate::observe::{Nobody, Observer, Tape};
 use crate::outcome::{Outcome, Stop};
 use crate::pool::Plain;
 use crate::{quic, tcp};
-use firstflight::AnyController;
-use firstflight::{Nanos, Time};
+use firstflight::{AnyController, Nanos, Time};
 use firstflight_path::{Error, Path};
 
 /// Inputs of a trial.

@@ -7,11 +7,12 @@
 //! trigger counts as the retransmission timer's, since smoltcp has no other trigger.
 
 use crate::wire::Segment;
-use firstflight::AnyController;
 use firstflight::detection::delivered::DuplicateCredit;
 use firstflight::detection::dupack::{DUP_THRESH, Header};
 use firstflight::signal::rtt::{Rfc6298Rtt, RtoParams};
-use firstflight::{Ack, AckDetail, Congestion, Nanos, Ready, Sent, Seq, Time, Timeout};
+use firstflight::{
+    Ack, AckDetail, AnyController, Congestion, Nanos, Ready, Sent, Seq, Time, Timeout,
+};
 
 /// Maximum number of segments timed at once.
 pub(crate) const MARKS: usize = 32;

@@ -5,9 +5,8 @@ mod flow;
 mod wire;
 
 use core::cell::{Ref, RefCell};
-use firstflight::AnyController;
 use firstflight::arm::{Arm, ArmError, Pace, StartupSpec};
-use firstflight::{Config, Seq, Time};
+use firstflight::{AnyController, Config, Seq, Time};
 use flow::Flow;
 use smoltcp::phy::{self, Device, DeviceCapabilities, Medium};
 use smoltcp::socket::tcp::{SendError, Socket};

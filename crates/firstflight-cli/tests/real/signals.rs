@@ -167,7 +167,7 @@ impl Running {
         assert!(sent.success());
     }
 
-    /// `when` says what runs and how it was told to end.
+    /// Waits until the process exits. `when` names the command and the signal for the panic message.
     fn end(mut self, when: &str) -> (Output, tempfile::TempDir) {
         let (began, before) = (Instant::now(), computed(&self.child));
         while self.child.try_wait().expect("ours").is_none() {

@@ -1,7 +1,6 @@
 //! The interface to controllers that are not ours, for the conformance comparison.
 
-use firstflight::{AnyController, Arm};
-use firstflight::{Begin, Event};
+use firstflight::{AnyController, Arm, Begin, Event};
 use firstflight_path::Error;
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};

@@ -3,8 +3,7 @@
 use super::rule::Rule;
 use super::step::{Side, Step};
 use firstflight::event::Transport;
-use firstflight::{Ack, Event, Phase, Seq, Time};
-use firstflight::{AnyController, Arm};
+use firstflight::{Ack, AnyController, Arm, Event, Phase, Seq, Time};
 use firstflight_path::Error;
 use serde::Serialize;
 use std::collections::VecDeque;

@@ -11,8 +11,9 @@ use super::judge::{Judge, Seen, Verdict};
 use crate::arms::NamedArm;
 use crate::scenario::Scenario;
 use firstflight::event::{Congestion, Ready, Timeout, Transport};
-use firstflight::{Ack, AckDetail, Begin, Config, Event, Nanos, Sent, Seq, SoFar, Time};
-use firstflight::{AnyController, Arm};
+use firstflight::{
+    Ack, AckDetail, AnyController, Arm, Begin, Config, Event, Nanos, Sent, Seq, SoFar, Time,
+};
 use firstflight_linux::LinkOptions;
 use firstflight_linux::kernel::{ARMS, AckRecord, KernelArm, Noted, Traced};
 use firstflight_linux::trial::{self, Source, Trial};

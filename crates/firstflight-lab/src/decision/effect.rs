@@ -209,17 +209,16 @@ impl Drawn {
         Interval { value: self.value, low: self.value - half, high: self.value + half }
     }
 
-    /// The interval of a quantile by the spread of its batches. It holds the mean over batches,
-    /// too, if the quantile of all is far from it: beside a gap of the distribution the former may lie on one side by chance,
-    /// while the batches lie on both.
+    /// The interval of a quantile, from the spread of its batches. Next to a gap in the
+    /// distribution, the quantile of all may fall on one side by chance, while the batches fall on
+    /// both. If it is far from the mean of the batches, the interval contains both.
     fn of_batches(&self) -> Interval {
         let n = self.replicates.len() as f64;
         let mean = self.replicates.iter().sum::<f64>() / n;
         let known = self.replicates.iter().all(|value| value.is_finite());
         let half = T_BATCHES * self.deviation() / n.sqrt();
         let half = if known { half } else { f64::INFINITY };
-        let Drawn { value, .. } = *self;
-        // Far from the mean, the quantile of all lies on one side of a gap by chance.
+        let value = self.value;
         let other = if (value - mean).abs() > half { mean } else { value };
         Interval { value, low: value.min(other) - half, high: value.max(other) + half }
     }
@@ -351,8 +350,8 @@ mod tests {
     use crate::stats::bootstrap::weights;
     use firstflight_path::random::mix;
 
-    /// Two arms with the same distribution: 4.9 % of times lie above a gap of a factor of two, beside
-    /// the 95th percentile.
+    /// Two arms have the same distribution: 4.9 % of the times lie above a gap of a factor of two,
+    /// next to the 95th percentile.
     #[test]
     fn beside_a_gap_an_arm_is_not_called_worse_by_chance() {
         let (draws, flows) = (200, 1_000);

@@ -32,12 +32,8 @@ pub(super) enum Refusal {
 impl Refusal {
     fn at(self, line: usize) -> Verdict {
         match self {
-            Refusal::Differs(why) => {
-                Verdict::Fail { line, why: without_numbers(&why).into_owned() }
-            }
-            Refusal::Lacks(why) => {
-                Verdict::Skipped { line, why: without_numbers(&why).into_owned() }
-            }
+            Refusal::Differs(why) => Verdict::Fail { line, why: without_numbers(&why) },
+            Refusal::Lacks(why) => Verdict::Skipped { line, why: without_numbers(&why) },
         }
     }
 }

@@ -8,8 +8,7 @@ use super::verdict::Played;
 use firstflight::detection::presets::{Bounds, Marking, Preset, Probe};
 use firstflight::detection::{Episode, Flags, Id, Scoreboard, dupack};
 use firstflight::startup::AnyStartup;
-use firstflight::{AnyController, Arm};
-use firstflight::{Config, Nanos, Seq, Time};
+use firstflight::{AnyController, Arm, Config, Nanos, Seq, Time};
 use firstflight_sim::tcp::{self, AckPacket, BLOCKS, Buffer, Range, Sender};
 use std::collections::VecDeque;
 

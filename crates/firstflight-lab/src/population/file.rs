@@ -45,7 +45,7 @@ fn read(file: &File) -> Result<String, Error> {
     })
 }
 
-/// Whether a name has the ending of a capture or a log of connections.
+/// Whether a file name has the extension of a capture or a qlog, compressed or not.
 fn is_recorded(name: &str) -> bool {
     let name = [".gz", ".zst"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
     [".pcap", ".pcapng", ".qlog", ".sqlog"].iter().any(|end| name.ends_with(end))

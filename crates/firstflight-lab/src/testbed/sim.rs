@@ -10,8 +10,7 @@ use crate::own::OwnStartup;
 use crate::record::Recording;
 use crate::scenario::{Hosts, Scenario};
 use firstflight::detection::presets::Early;
-use firstflight::{AnyController, Arm};
-use firstflight::{Begin, Nanos, Seq, Time};
+use firstflight::{AnyController, Arm, Begin, Nanos, Seq, Time};
 use firstflight_path::Error;
 #[cfg(feature = "s2n")]
 use firstflight_rig::{Own, s2n_startup};

@@ -3,8 +3,7 @@
 use super::{Entry, Source, Start, What};
 use crate::Error;
 use firstflight::account::{Account, Kept};
-use firstflight::{AnyController, Arm};
-use firstflight::{Exit, Seq};
+use firstflight::{AnyController, Arm, Exit, Seq};
 
 /// Result of a replay.
 #[derive(Clone, Debug)]

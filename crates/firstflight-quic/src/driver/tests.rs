@@ -3,8 +3,7 @@
 use super::{AckedPacket, Damage, Driver, EndOfAcks};
 use crate::numbers::Numbers;
 use crate::plan::Plan;
-use firstflight::AnyController;
-use firstflight::{Ack, Begin, Event, Nanos, Recorder, SoFar, Time};
+use firstflight::{Ack, AnyController, Begin, Event, Nanos, Recorder, SoFar, Time};
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
 

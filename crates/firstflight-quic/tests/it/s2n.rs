@@ -4,8 +4,7 @@
 #[path = "../../examples/s2n_server.rs"]
 mod s2n_server;
 
-use firstflight::AnyController;
-use firstflight::{Begin, Event, Recorder};
+use firstflight::{AnyController, Begin, Event, Recorder};
 use firstflight_quic::{Plan, s2n};
 use s2n_quic::Client;
 use s2n_quic::client::Connect;

@@ -107,11 +107,11 @@ fn cuts_to_delivered(kind: &Kind) -> bool {
     )
 }
 
-/// The first loss is repaired by the connection's recovery, not by the startup's own.
+/// Whether the connection's recovery repairs the first loss, not a recovery of the startup.
 fn leaves_losses(kind: &Kind) -> bool {
     let Kind::Arm(arm) = kind else { return false };
-    let whole = matches!(arm.startup, StartupSpec::Bbr(_) | StartupSpec::Bbr3(_));
-    !whole && !cuts_to_delivered(kind)
+    let bbr = matches!(arm.startup, StartupSpec::Bbr(_) | StartupSpec::Bbr3(_));
+    !bbr && !cuts_to_delivered(kind)
 }
 
 impl Scored {
@@ -198,8 +198,9 @@ impl Identifier {
         each.collect()
     }
 
-    /// Whether this capture cannot tell the two apart: they would have sent the same, and where both
-    /// leave the first loss to the same recovery, the same until then and nearly so afterwards.
+    /// Whether this capture cannot tell the two apart, because they would have sent the same. If the
+    /// same recovery repairs the first loss for both, they need to agree only until then, provided
+    /// that they explain the rest equally well.
     fn sends_alike(&self, one: &Scored, other: &Scored) -> bool {
         let shared = (one.likelihood - other.likelihood).abs() < ALIKE
             && one.before_loss >= LEAST_BEFORE_LOSS

@@ -4,8 +4,7 @@
 use super::bbr1::Bbr1;
 use super::delivered::Sample;
 use firstflight::event::Ready;
-use firstflight::{Ack, Config, Event, Nanos, Rate, Sent, Seq, SoFar, Time};
-use firstflight::{AnyController, Arm};
+use firstflight::{Ack, AnyController, Arm, Config, Event, Nanos, Rate, Sent, Seq, SoFar, Time};
 use firstflight_log::step::Opening;
 
 /// Number of packets by which a delayed pacer may catch up.

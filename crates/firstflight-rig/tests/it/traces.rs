@@ -1,8 +1,7 @@
 //! The rig's observer receives every event that the stack's controller received: replaying the
 //! events reproduces the controller's exit from startup.
 
-use firstflight::AnyController;
-use firstflight::{Begin, Exit, Nanos, Time};
+use firstflight::{AnyController, Begin, Exit, Nanos, Time};
 use firstflight_path::Path;
 use firstflight_quic::Plan;
 use firstflight_rig::{Control, Setup, run};

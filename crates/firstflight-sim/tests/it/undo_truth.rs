@@ -9,11 +9,10 @@
 
 use crate::hosts;
 
-use firstflight::AnyController;
 use firstflight::detection::f_rto;
 use firstflight::detection::presets::{Preset, Probe, UndoRule};
 use firstflight::detection::undo::Proof;
-use firstflight::{Event, Nanos, Time, Timeout};
+use firstflight::{AnyController, Event, Nanos, Time, Timeout};
 use firstflight_path::Path;
 use firstflight_sim::observe::{Record, Signals};
 use firstflight_sim::{Hosts, Observer, Setup, Snapshot, quic, run, tcp};

@@ -480,8 +480,8 @@ impl Arm {
             || matches!(self.recovery, RecoverySpec::Prr(p) if matches!(p.rules, prr::Rules::Linux { .. }))
     }
 
-    /// The arm, told the best exit window of the path in bytes. Only an oracle without a window of its
-    /// own uses it; one that is not told is slow start.
+    /// Sets the exit window of an oracle that has none of its own, usually the BDP of the path, bytes.
+    /// Without one, an oracle runs slow start until the first loss. Other arms ignore it.
     #[must_use]
     pub fn with_oracle(mut self, bytes: u64) -> Arm {
         if let StartupSpec::Oracle(params) = &mut self.startup {

@@ -115,7 +115,7 @@ impl Usage {
     }
 
     /// Something was sent of a window of `cwnd` bytes, and one more segment fits into it or not.
-    /// LINUX used-new: a repeat says nothing about the window (`tcp_write_xmit` judges it).
+    /// LINUX used-new: a repeat says nothing about the window; `tcp_write_xmit` judges new data only.
     #[inline]
     pub(super) fn note_sent(&mut self, sent: &Sent, transport: Transport, mss: u64, w: Room) {
         if sent.nxt <= self.new_to {

@@ -5,13 +5,12 @@ use crate::context;
 use crate::rig::{MSS, Rig};
 use crate::told::{Hear, Told};
 
-use firstflight::SoFar;
 use firstflight::signal::delivery::Delivery;
 use firstflight::startup::bbr::{Bbr, HandOver, Params};
 use firstflight::startup::{Handover, Leave, Startup, Verdict};
-use firstflight::{AnyController, Arm};
 use firstflight::{
-    Config, ExitReason, Nanos, Phase, Ratio, Ready, Sent, Seq, Time, Timeout, Transport, Window,
+    AnyController, Arm, Config, ExitReason, Nanos, Phase, Ratio, Ready, Sent, Seq, SoFar, Time,
+    Timeout, Transport, Window,
 };
 use std::collections::VecDeque;
 

@@ -2,11 +2,12 @@
 //! the connection is silent, or packets change their size.
 
 use crate::told::{Hear, Told};
-use firstflight::AnyController;
 use firstflight::arm::{Arm, STARTUPS};
 use firstflight::avoidance::{Avoidance, Reno, reno};
 use firstflight::event::Context;
-use firstflight::{Config, Congestion, Nanos, Ready, Sent, Seq, Time, Timeout, Transport, Window};
+use firstflight::{
+    AnyController, Config, Congestion, Nanos, Ready, Sent, Seq, Time, Timeout, Transport, Window,
+};
 use proptest::prelude::*;
 
 const MSS: u64 = 1_000;

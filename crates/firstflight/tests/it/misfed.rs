@@ -3,8 +3,7 @@
 
 use firstflight::event::{Impossible, Transport};
 use firstflight::units::MAX_BYTES;
-use firstflight::{Ack, AckDetail, Config, Nanos, Seq, Time};
-use firstflight::{AnyController, Arm};
+use firstflight::{Ack, AckDetail, AnyController, Arm, Config, Nanos, Seq, Time};
 use proptest::prelude::*;
 
 const MSS: u64 = 1_200;

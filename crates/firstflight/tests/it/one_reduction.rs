@@ -3,8 +3,7 @@
 
 use crate::told::{Hear, Told};
 use firstflight::controller::Relapse;
-use firstflight::{AnyController, Arm};
-use firstflight::{Config, Nanos, Sent, Seq, Time};
+use firstflight::{AnyController, Arm, Config, Nanos, Sent, Seq, Time};
 use proptest::prelude::*;
 
 const MSS: u64 = 1000;

@@ -4,8 +4,7 @@
 use crate::told::{Hear, Told};
 use std::collections::VecDeque;
 
-use firstflight::{AnyController, Arm};
-use firstflight::{Config, Nanos, Phase, Ready, Sent, Seq, Time};
+use firstflight::{AnyController, Arm, Config, Nanos, Phase, Ready, Sent, Seq, Time};
 use proptest::prelude::*;
 
 pub(crate) const MSS: u64 = 1_000;

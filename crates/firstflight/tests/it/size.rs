@@ -4,7 +4,6 @@
 use crate::told::Told;
 use std::mem::{needs_drop, size_of};
 
-use firstflight::AnyController;
 use firstflight::avoidance::abba_first::Queue;
 use firstflight::avoidance::abba_model::Line;
 use firstflight::avoidance::cuback_curve::AckCurve;
@@ -17,7 +16,7 @@ use firstflight::startup::{
     AnyStartup, Bbr, Bbr3, Best, BestPublished, Careful, HyStart, HyStartPlusPlus, JumpStart,
     LimitedSlowStart, Oracle, Plumb, RapidStart, Search, SlowStart,
 };
-use firstflight::{Context, Controller, Exit};
+use firstflight::{AnyController, Context, Controller, Exit};
 
 fn plain_value<T: Copy>() -> (usize, bool) {
     (size_of::<T>(), needs_drop::<T>())

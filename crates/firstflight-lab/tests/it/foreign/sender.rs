@@ -3,9 +3,8 @@
 
 use super::drive::Value;
 use super::subject::{Words, amount, amount_or_none, arm, number, word, yes};
-use firstflight::AnyController;
 use firstflight::signal::rtt::Rfc9002Rtt;
-use firstflight::{Ack, Config, Congestion, Nanos, Ready, Sent, Seq, Time, Timeout};
+use firstflight::{Ack, AnyController, Config, Congestion, Nanos, Ready, Sent, Seq, Time, Timeout};
 use std::collections::BTreeSet;
 
 #[derive(Clone, Copy, PartialEq)]

@@ -49,7 +49,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
     /// each as [`Sender::poll`] would return it; `None` if each packet must be polled.
     #[inline(always)]
     pub(in crate::quic) fn burst(&mut self, now: Time, most: u64) -> Option<u64> {
-        let plain = self.needs_no_query()
+        let plain = self.controller.is_settled(self.idle_since, self.inflight)
             && self.probes_owed == 0
             && self.skips.is_none()
             && self.repeats.is_empty();
@@ -72,13 +72,6 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         };
         self.filled = full && many == open;
         Some(many)
-    }
-
-    /// See [`Instrumented::is_settled`]. To a controller a send with nothing in flight is the end
-    /// of a silence, also after a loss.
-    #[inline(always)]
-    fn needs_no_query(&self) -> bool {
-        self.controller.is_settled() && self.idle_since.is_none() && self.inflight > 0
     }
 
     /// Whether the packet that the pacer holds may leave; `None` if the whole burst must be
@@ -225,7 +218,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
 
     #[inline(always)]
     fn admits(&mut self, now: Time, len: u64) -> bool {
-        if !self.needs_no_query() {
+        if !self.controller.is_settled(self.idle_since, self.inflight) {
             return self.admits_anew(now, len);
         }
         match self.controller.asks_again(len, self.inflight) {

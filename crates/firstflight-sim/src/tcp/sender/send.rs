@@ -60,7 +60,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
     #[inline(always)]
     pub(in crate::tcp) fn burst(&mut self, now: Time, most: u64) -> Option<u64> {
         let owed = &self.owed;
-        let plain = self.needs_no_query()
+        let plain = self.controller.is_settled(self.idle_since, self.inflight())
             && !(owed.head || owed.probe || owed.limited)
             && !self.f_rto.is_some_and(|test| test.holds_repeats())
             && self.episode == Episode::None
@@ -87,13 +87,6 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         };
         self.filled = full && many == open;
         Some(self.begin_burst(many))
-    }
-
-    /// See [`Instrumented::is_settled`]. To a controller a send with nothing in flight is the end
-    /// of a silence, also after a loss.
-    #[inline(always)]
-    fn needs_no_query(&self) -> bool {
-        self.controller.is_settled() && self.idle_since.is_none() && self.inflight() > 0
     }
 
     #[inline(always)]
@@ -294,7 +287,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
     fn admits(&mut self, now: Time, choice: Choice, len: u64) -> bool {
         if !self.in_burst {
             self.in_burst = true;
-            if !self.needs_no_query() {
+            if !self.controller.is_settled(self.idle_since, self.inflight()) {
                 self.announce(now);
             }
         }

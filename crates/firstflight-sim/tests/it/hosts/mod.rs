@@ -2,8 +2,7 @@
 #![allow(dead_code, reason = "every test file uses its part")]
 
 use firstflight::startup::AnyStartup;
-use firstflight::{AnyController, Arm};
-use firstflight::{Config, Nanos, Seq, Time};
+use firstflight::{AnyController, Arm, Config, Nanos, Seq, Time};
 use firstflight_path::Path;
 use firstflight_sim::{
     App, FlowPlan, Hosts, Nobody, Outcome, Shared, SharedOutcome, run_flows, tcp,

@@ -4,8 +4,7 @@
 
 use firstflight::controller::Config;
 use firstflight::startup::AnyStartup;
-use firstflight::{AnyController, Arm};
-use firstflight::{Nanos, Seq, Time};
+use firstflight::{AnyController, Arm, Nanos, Seq, Time};
 use firstflight_path::{Link, Path};
 use firstflight_sim::quic::{Flow, Host, Sender};
 use firstflight_sim::{Nobody, Observer, Outcome, Setup, Stop, run};

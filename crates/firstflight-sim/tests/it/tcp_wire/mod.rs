@@ -5,8 +5,7 @@
 use firstflight::detection::presets::Preset;
 use firstflight::detection::{Armed, Episode};
 use firstflight::startup::AnyStartup;
-use firstflight::{Ack, Nanos, Seq, Time};
-use firstflight::{AnyController, Arm};
+use firstflight::{Ack, AnyController, Arm, Nanos, Seq, Time};
 use firstflight_sim::Hosts;
 use firstflight_sim::tcp::{AckPacket, Host, Receiver, Segment, Sender, Transmit};
 

@@ -3,12 +3,13 @@
 
 use super::Reached;
 use crate::told::Told;
-use firstflight::AnyController;
 use firstflight::arm::{Arm, StartupSpec};
 use firstflight::controller::{Increase, Stats};
 use firstflight::startup::jump::JumpWindow;
 use firstflight::units::{MAX_BYTES, UNSET_SSTHRESH};
-use firstflight::{Config, Congestion, Exit, Nanos, Phase, Ready, Sent, Seq, Timeout, Transport};
+use firstflight::{
+    AnyController, Config, Congestion, Exit, Nanos, Phase, Ready, Sent, Seq, Timeout, Transport,
+};
 
 /// What the checks remember of a controller.
 pub(super) struct Watch {

@@ -14,9 +14,9 @@ mod source;
 use crate::told::{Hear, Told};
 use arms::Choice;
 use firstflight::units::MAX_BYTES;
-use firstflight::{AnyController, Arm};
 use firstflight::{
-    Config, Congestion, ExitReason, Nanos, Phase, Ready, Sent, Seq, Time, Timeout, Transport,
+    AnyController, Arm, Config, Congestion, ExitReason, Nanos, Phase, Ready, Sent, Seq, Time,
+    Timeout, Transport,
 };
 use flight::{Delivery, Flight};
 use invariants::Watch;

@@ -3,8 +3,10 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use crate::told::{Hear, Told};
-use firstflight::{AnyController, Arm};
-use firstflight::{Config, Congestion, Nanos, Phase, Ready, Sent, Seq, Time, Timeout, Transport};
+use firstflight::{
+    AnyController, Arm, Config, Congestion, Nanos, Phase, Ready, Sent, Seq, Time, Timeout,
+    Transport,
+};
 
 pub(crate) const MSS: u64 = 1_000;
 pub(crate) const RTT: Nanos = Nanos::from_millis(30);
