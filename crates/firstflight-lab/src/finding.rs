@@ -45,7 +45,7 @@ impl Comparison {
 }
 
 impl Sharing {
-    /// The same for several flows at a time, with the median over the flows per trial.
+    /// The finding for several flows at a time, with the median over the flows of each trial.
     pub fn finding(&self) -> String {
         self.repeats().finding(self.stopped)
     }
@@ -106,7 +106,7 @@ impl Repeats {
         others.min_by(|a, b| self.between(*a, best).value.total_cmp(&self.between(*b, best).value))
     }
 
-    /// The time of an arm compared with another, with its interval.
+    /// The time of an arm compared with another arm's, with its 95 % interval.
     fn against(&self, arm: usize, other: usize) -> String {
         let ratio = self.between(arm, other);
         let percent = |ratio: f64| 100.0 * (1.0 - ratio);
@@ -120,7 +120,11 @@ impl Repeats {
         let [low, high] = ends.map(figure);
         let which = if sign > 0.0 { "less" } else { "more" };
         let other = self.names()[other];
-        format!("{} % {which} time than {other}, 95 % interval {low} to {high}", figure(value))
+        let value = match figure(value) {
+            none if none == "0.0" => "under 0.1".to_owned(),
+            value => value,
+        };
+        format!("{value} % {which} time than {other}, 95 % interval {low} to {high}")
     }
 
     /// The arm with the least mean loss, if arms differ.
@@ -139,8 +143,8 @@ impl Repeats {
         let names = self.names();
         let ties = known.iter().filter(|(_, of)| of - loss < 0.01).map(|(arm, _)| names[*arm]);
         let ties: Vec<&str> = ties.collect();
-        let verb = if ties.len() == 1 { "loses" } else { "lose" };
-        format!(" {} {verb} least, {loss:.2} % on average.", joined(&ties))
+        let verb = if ties.len() == 1 { "has" } else { "have" };
+        format!(" {} {verb} the lowest mean loss, {loss:.2} %.", joined(&ties))
     }
 }
 
@@ -166,23 +170,33 @@ fn told(rows: &[Seen<'_>]) -> String {
         return "No arm finished within the limit.".to_owned();
     };
     let same = slowest <= ms * (1.0 + SAME / 100.0);
+    let shown = format!("{ms:.1}");
+    let fastest: Vec<&Seen<'_>> = done
+        .iter()
+        .filter(|(_, of)| same || format!("{of:.1}") == shown)
+        .map(|(seen, _)| *seen)
+        .collect();
     let mut words = if done.len() == 1 {
-        format!("{} takes {ms:.1} ms{}.", first.arm, loses(first))
-    } else if same {
+        format!("{} takes {ms:.1} ms{}.", first.arm, loses(&fastest))
+    } else if same && format!("{slowest:.1}") == shown {
         format!("All arms take the same time, {ms:.1} ms.")
+    } else if same {
+        format!("All arms take about the same time, {ms:.1} to {slowest:.1} ms.")
     } else {
         // The first requested arm is the one that the others are compared with.
         let asked = rows.iter().find_map(|seen| Some((seen, seen.ms?)));
         let (other, later) = asked.filter(|(_, of)| *of > ms).unwrap_or((last, slowest));
         let sooner = 100.0 * (1.0 - ms / later);
+        let names: Vec<&str> = fastest.iter().map(|seen| seen.arm).collect();
         format!(
-            "{} is fastest: {ms:.1} ms, {sooner:.1} % less than {}{}.",
-            first.arm,
+            "{} {} fastest: {ms:.1} ms, {sooner:.1} % less than {}{}.",
+            joined(&names),
+            if names.len() == 1 { "is" } else { "are" },
             other.arm,
-            loses(first)
+            loses(&fastest)
         )
     };
-    words += &least(first, &done, same);
+    words += &least(&fastest, &done, same);
     let unfinished: Vec<&str> =
         rows.iter().filter(|seen| seen.ms.is_none()).map(|seen| seen.arm).collect();
     if !unfinished.is_empty() {
@@ -193,27 +207,39 @@ fn told(rows: &[Seen<'_>]) -> String {
     words
 }
 
-fn loses(seen: &Seen<'_>) -> String {
-    match seen.loss {
+/// The loss of the fastest arms, if it is known and all of them have the same.
+fn loses(fastest: &[&Seen<'_>]) -> String {
+    let first = fastest[0].loss;
+    if fastest.iter().any(|seen| seen.loss != first) {
+        return String::new();
+    }
+    let (verb, whose) = if fastest.len() == 1 { ("loses", "its") } else { ("lose", "their") };
+    match first {
         Some(0.0) => ", without loss".to_owned(),
-        Some(loss) => format!(", and loses {loss:.2} % of its packets"),
+        Some(loss) => format!(", and {verb} {loss:.2} % of {whose} packets"),
         None => String::new(),
     }
 }
 
 /// The arm that loses least among those that finished, if losses are known and differ.
-fn least(first: &Seen<'_>, done: &[(&Seen<'_>, f64)], same: bool) -> String {
+fn least(fastest: &[&Seen<'_>], done: &[(&Seen<'_>, f64)], same: bool) -> String {
     let losses = done.iter().filter_map(|(seen, ms)| Some((seen.arm, seen.loss?, *ms)));
     let Some((arm, loss, ms)) = losses.clone().min_by(|a, b| a.1.total_cmp(&b.1)) else {
         return String::new();
     };
     if losses.clone().count() < 2 || losses.clone().all(|(_, other, _)| other <= loss) {
-        String::new()
-    } else if arm == first.arm && !same {
+        return String::new();
+    }
+    let among = fastest.iter().any(|seen| seen.arm == arm);
+    if among && !same && fastest.iter().all(|seen| seen.loss == Some(loss)) {
         // No arm can lose less than 0.
-        if loss > 0.0 { " No arm loses less.".to_owned() } else { String::new() }
-    } else {
-        format!(" {arm} loses least, {loss:.2} %, and takes {ms:.1} ms.")
+        return if loss > 0.0 { " No arm loses less.".to_owned() } else { String::new() };
+    }
+    match (loss > 0.0, among) {
+        (true, true) => format!(" {arm} loses least, {loss:.2} %."),
+        (true, false) => format!(" {arm} loses least, {loss:.2} %, and takes {ms:.1} ms."),
+        (false, true) => format!(" {arm} loses nothing."),
+        (false, false) => format!(" {arm} loses nothing and takes {ms:.1} ms."),
     }
 }
 
@@ -248,9 +274,24 @@ mod tests {
         let same = [seen("a", 1000.0, 2.0), seen("b", 1001.0, 1.0)];
         assert_eq!(
             told(&same),
-            "All arms take the same time, 1000.0 ms. b loses least, 1.00 %, and takes 1001.0 ms."
+            "All arms take about the same time, 1000.0 to 1001.0 ms. b loses least, 1.00 %."
         );
-        let same = [seen("a", 1000.0, None), seen("b", 1001.0, None)];
+        let same = [seen("a", 1000.0, None), seen("b", 1000.0, None)];
         assert_eq!(told(&same), "All arms take the same time, 1000.0 ms.");
+    }
+
+    #[test]
+    fn arms_with_the_same_time_are_named_together() {
+        let rows = [seen("a", 900.0, 4.0), seen("b", 900.0, 4.0), seen("c", 1000.0, 8.0)];
+        assert_eq!(
+            told(&rows),
+            "a and b are fastest: 900.0 ms, 10.0 % less than c, and lose 4.00 % of their packets. \
+             No arm loses less."
+        );
+        let rows = [seen("a", 900.0, 4.0), seen("b", 900.0, 0.0), seen("c", 1000.0, 0.0)];
+        assert_eq!(
+            told(&rows),
+            "a and b are fastest: 900.0 ms, 10.0 % less than c. b loses nothing."
+        );
     }
 }
