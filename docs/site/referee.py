@@ -19,8 +19,8 @@ RULES = {
     "exit": "end of slow start without loss",
     "reduction": "reduction on loss",
     "recovery": "window in recovery",
-    "avoidance": "growth in avoidance, a round trip",
-    "epoch": "growth in avoidance, an epoch",
+    "avoidance": "growth in avoidance, per RTT",
+    "epoch": "growth in avoidance, per epoch",
     "timeout": "timeout or persistent congestion",
     "undo": "undo of a false alarm",
 }

@@ -30,7 +30,7 @@ pub(crate) struct Options {
     /// Write the page to this file [default: advice.html; none with `--json -`]
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Worker threads; results do not depend on it
+    /// Number of worker threads; results do not depend on it
     #[arg(long, value_parser = threads, allow_negative_numbers = true)]
     threads: Option<u16>,
 }

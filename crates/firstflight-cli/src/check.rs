@@ -21,7 +21,7 @@ pub(crate) struct Options {
     /// JSON output of the known-good version
     #[arg(long, value_name = "FILE")]
     against: PathBuf,
-    /// Measures to check, and how much worse each may become: in percent, in its own unit, or the larger of both, such as
+    /// Measures to check, and how much worse each may become: in percent, in its own unit, or the larger of the two, such as
     /// `ttlb_ms:2%,queue_ms_p99:max(5%,1ms)`; for `ab`, `ttlb_ms_p95:2%` [default: completion time, loss, queueing delay and timeouts]
     #[arg(long, value_name = "LIST")]
     tolerance: Option<String>,

@@ -261,7 +261,7 @@ fn sheet(connection: &Connection) -> Sheet {
 fn told(connection: &Connection) -> Vec<String> {
     let verdict = &connection.verdict;
     let packets = format!(
-        "{} and {} bytes: {} ACKs and loss timers",
+        "{} and {} bytes: {} ACKs and loss-timer expiries",
         connection.path, connection.bytes, verdict.acks
     );
     if let Some(why) = &verdict.ended {
@@ -269,14 +269,14 @@ fn told(connection: &Connection) -> Vec<String> {
     }
     let Some(first) = &verdict.first else {
         return vec![format!(
-            "{packets}, the windows never more than {} bytes apart.",
+            "{packets}; the windows never differ by more than {} bytes.",
             verdict.tolerance_bytes
         )];
     };
     let (step, rule) = (&first.step, first.rule);
     vec![
         format!(
-            "{packets}, the windows apart after {} of them ({:.1} %).",
+            "{packets}; the windows differ after {} of them ({:.1} %).",
             verdict.acks_apart,
             100.0 * verdict.acks_apart as f64 / verdict.acks.max(1) as f64
         ),

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Options {
     /// JSON that `compare` or `ab` wrote
     before: PathBuf,
-    /// JSON of the same command for another version, path or day
+    /// JSON output of the same command for another version, path or day
     after: PathBuf,
     /// Exit with code 1 on this condition
     #[arg(long, value_enum, value_name = "WHAT")]
@@ -37,7 +37,7 @@ pub(crate) struct Options {
 enum FailIf {
     /// Any number differs
     Changed,
-    /// A measure got worse, and its whole interval lies beyond the margin
+    /// A measure got worse, and its whole confidence interval lies beyond the margin of that measure
     Worse,
 }
 

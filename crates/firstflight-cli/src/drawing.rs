@@ -9,10 +9,10 @@ pub(crate) struct Drawing {
     /// Unit of randomization [default: client]
     #[arg(long, value_enum)]
     unit: Option<Unit>,
-    /// Share of units that take part, drawn by another hash; the others keep their controller and are in no arm: 20%, 1/5 [default: all]
+    /// Share of units that take part, such as 20% or 1/5, drawn independently of the arms; the others keep their controller and belong to no arm [default: all]
     #[arg(long, value_name = "SHARE", value_parser = share)]
     enrol: Option<f64>,
-    /// Largest share each arm may ever get, fixed at the start: rapid=80% [default: equal shares]
+    /// Largest share that each arm may ever get, such as rapid=80%; fixed at the start [default: equal shares]
     #[arg(long, value_name = "SHARES")]
     max_share: Option<String>,
     /// Length of the IPv4 prefix that counts as one client [default: 24]
@@ -21,7 +21,7 @@ pub(crate) struct Drawing {
     /// Length of the IPv6 prefix that counts as one client [default: 56]
     #[arg(long, value_name = "BITS", value_parser = clap::value_parser!(u8).range(0..=128))]
     prefix6: Option<u8>,
-    /// Length of a slot for `--unit time`: at least ten times as long as nearly all connections last
+    /// Length of a slot for `--unit time`: at least ten times the duration of nearly all connections
     /// [default: 10min]
     #[arg(long, value_name = "TIME", value_parser = |text: &str| size::limit(text, 86_400))]
     slot: Option<Nanos>,
@@ -35,7 +35,7 @@ enum Unit {
     Client,
     /// Each connection
     Connection,
-    /// All connections that start in a time slot; two arms, in pairs of slots in random order
+    /// All connections that start in the same time slot; requires two arms, which take the slots of each pair in random order
     Time,
 }
 

@@ -90,7 +90,7 @@ pub(crate) struct Options {
     /// Write regressions as Markdown, for a pull request
     #[arg(long, value_name = "FILE", requires = "against")]
     markdown: Option<PathBuf>,
-    /// Worker threads; results do not depend on it
+    /// Number of worker threads; results do not depend on it
     #[arg(long, value_parser = threads, allow_negative_numbers = true)]
     threads: Option<u16>,
 }

@@ -58,7 +58,7 @@ Examples:
 
 pub(crate) const RUN: &str = "\
 Examples:
-  firstflight run experiments/best-satellite.toml --dry-run    # the commands it stands for
+  firstflight run experiments/best-satellite.toml --dry-run    # print the equivalent commands
   firstflight run experiments/best-satellite.toml --format md";
 
 pub(crate) const CONFORM: &str = "\

@@ -43,7 +43,7 @@ pub(crate) struct Options {
     /// Write the report: a file, or a folder for a page per path and size
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Worker threads; results do not depend on it
+    /// Number of worker threads; results do not depend on it
     #[arg(long, value_parser = threads, allow_negative_numbers = true)]
     threads: Option<u16>,
 }

@@ -21,10 +21,10 @@ pub(crate) struct Layout {
     #[arg(long, global = true, value_enum, value_name = "table|md|tex|csv|json")]
     #[arg(help_heading = "Tables", hide_possible_values = true)]
     pub(crate) format: Option<Format>,
-    /// Show every column, however wide the terminal is
+    /// Show every column, however narrow the terminal is
     #[arg(long, global = true, conflicts_with = "columns", help_heading = "Tables")]
     pub(crate) wide: bool,
-    /// Show only these columns: words of their headers, such as `loss,exit time`
+    /// Show only these columns, named by words from their headers, such as `loss,exit time`
     #[arg(long, global = true, value_name = "NAMES", value_delimiter = ',')]
     #[arg(help_heading = "Tables")]
     pub(crate) columns: Vec<String>,
@@ -252,7 +252,7 @@ fn rest(names: &[String], gone: &[usize], held: &[usize], width: Option<usize>) 
     let mut parts = Vec::new();
     if let Some(room) = width.filter(|_| !gone.is_empty()) {
         let (count, columns) = (gone.len(), columns(gone));
-        parts.push(format!("{count} {columns} hidden to fit {room}: {}", list(gone)));
+        parts.push(format!("{count} {columns} hidden to fit a width of {room}: {}", list(gone)));
     }
     if !held.is_empty() {
         parts.push(format!("{} more {}: {}", held.len(), columns(held), list(held)));
@@ -332,7 +332,7 @@ mod tests {
         assert!(text.contains("1 more column: loss %; `--wide` shows all"), "{text}");
         let narrow = shown(&held(), &Layout::default(), Some(30));
         let words = narrow.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(words.contains("1 column hidden to fit 30: queueing"), "{narrow}");
+        assert!(words.contains("1 column hidden to fit a width of 30: queueing"), "{narrow}");
         assert!(words.contains("1 more column: loss %"), "{narrow}");
         let wide = Layout { wide: true, ..Layout::default() };
         assert_eq!(shown(&held(), &wide, None), whole(&sheet()));

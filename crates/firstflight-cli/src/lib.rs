@@ -158,7 +158,7 @@ enum Command {
     /// Generate test vectors: events in, expected windows out
     #[command(after_help = examples::VECTORS)]
     Vectors(vectors::Options),
-    /// List startups, avoidances and recoveries, or describe one
+    /// List the algorithms that form an arm, or describe one
     #[command(after_help = examples::ARMS)]
     Arms(list::Options),
     /// List the built-in paths, or describe one

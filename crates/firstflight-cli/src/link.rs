@@ -47,9 +47,7 @@ pub(crate) struct Options {
     /// Do not print the summary of the link
     #[arg(long, short)]
     quiet: bool,
-    /// The command and its arguments. $FIRSTFLIGHT_PEER holds the address of the other end and $FIRSTFLIGHT_LOCAL its own; it can start a
-    /// program at the other end with `nsenter
-    /// --net=$FIRSTFLIGHT_PEER_NS ...`
+    /// The command and its arguments. $FIRSTFLIGHT_LOCAL holds the address of its own end, $FIRSTFLIGHT_PEER that of the other end; `nsenter --net=$FIRSTFLIGHT_PEER_NS ...` starts a program at the other end
     #[arg(last = true, required_unless_present = "udp", value_name = "COMMAND")]
     command: Vec<OsString>,
 }

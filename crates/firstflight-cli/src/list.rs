@@ -14,7 +14,7 @@ use firstflight_path::{Builtin, Path, builtins, suggestion};
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// Describe this one: its options and source
+    /// Item to describe: its options and source
     name: Option<String>,
 }
 

@@ -30,7 +30,7 @@ pub fn recovery<R: Recovery + Clone + 'static>(
     OwnPart::Recovery(OwnRecovery::of(name, make))
 }
 
-/// Defines `main`: the command `firstflight` with your own startups, avoidances and recoveries,
+/// Defines `main`: the command `firstflight` with your own startup, congestion avoidance and recovery algorithms,
 /// each with its name in arms.
 ///
 /// ```no_run

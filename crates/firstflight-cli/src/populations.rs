@@ -30,7 +30,7 @@ use std::sync::atomic::AtomicBool;
 pub(crate) struct Options {
     #[command(subcommand)]
     command: Option<Command>,
-    /// Describe this one: its groups, and where each number comes from
+    /// Population to describe: its groups, and the source of each number
     #[arg(value_parser = named())]
     population: Option<String>,
 }

@@ -19,7 +19,7 @@ pub(crate) struct Options {
     /// request
     #[arg(long)]
     allow_arm: bool,
-    /// Choose the arm of each connection at random: slowstart,rapid=20%, the baseline first; rows go to `--rows`
+    /// Choose each connection's arm at random, for example slowstart,rapid=20% (baseline first); rows go to `--rows`
     #[arg(long, value_name = "SHARES", requires = "rows", conflicts_with_all = ["arm", "allow_arm"])]
     trial: Option<String>,
     /// Append a row for each connection of the trial to this file, for `trial analyse`
@@ -27,8 +27,7 @@ pub(crate) struct Options {
     rows: Option<PathBuf>,
     #[command(flatten)]
     drawing: Drawing,
-    /// Start a client's next connection from what its last one learnt about the path (Careful Resume, RFC 9959), for this many seconds; for
-    /// listeners whose arm starts with `careful` or `plumb`
+    /// Start a client's next connection with what its last one learned about the path (Careful Resume, RFC 9959), if that is at most this many seconds old; needs an arm that starts with `careful` or `plumb`
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "3600", value_parser = |text: &str| size::count(text, 1..=604_800, "seconds"), conflicts_with = "trial")]
     resume: Option<u64>,
     /// Number of clients that `--resume` remembers; the oldest is forgotten first
@@ -58,8 +57,7 @@ pub(crate) struct Options {
     /// Expose Prometheus metrics at http://ADDRESS:PORT/metrics
     #[arg(long, value_name = "ADDRESS:PORT")]
     metrics: Option<String>,
-    /// Maximum number of connections per listener; above half of it clients must validate their
-    /// address (Retry)
+    /// Maximum number of connections per listener; above half of this limit, clients must validate their address (Retry)
     #[arg(long, default_value_t = 200, value_parser = |text: &str| size::count(text, 1..=1_000_000, "connections").map(|n| n as usize), allow_negative_numbers = true)]
     connections: usize,
     /// Maximum number of connections from one address
@@ -74,16 +72,16 @@ pub(crate) struct Options {
     /// Maximum number of concurrent requests on one connection
     #[arg(long, default_value_t = 32, value_parser = |text: &str| size::count(text, 1..=1000, "requests").map(|n| n as u32), allow_negative_numbers = true)]
     requests: u32,
-    /// Largest object of /bytes/SIZE
+    /// Largest SIZE accepted in /bytes/SIZE
     #[arg(long, value_name = "SIZE", default_value = "1024GiB", value_parser = size::parse, allow_hyphen_values = true)]
     largest: u64,
-    /// Memory for unacknowledged data of all connections of a listener
+    /// Memory for the unacknowledged data of all connections of a listener
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = size::parse, allow_hyphen_values = true)]
     memory: u64,
-    /// Abort responses slower than 1 kB/s for N seconds, and close connections without a request after N seconds
+    /// Abort responses that stay below 1 kB/s for this long, and close connections that send no request for this long
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = |text: &str| size::count(text, 1..=3600, "seconds"), allow_negative_numbers = true)]
     patience: u64,
-    /// Graceful shutdown period in seconds; a second signal closes what is still open
+    /// Graceful shutdown period in seconds; a second signal closes all connections at once
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = |text: &str| size::count(text, 0..=3600, "seconds"), allow_negative_numbers = true)]
     grace: u64,
 }

@@ -181,6 +181,7 @@ pub(crate) fn as_text(sharing: &Sharing) -> String {
     };
     let apart = match *flows as usize + cross.len() {
         1 => String::new(),
+        _ if apart.0 == 0 => ", started together".to_owned(),
         _ => format!(", started {} ms apart", apart.0 as f64 / 1e6),
     };
     // QUIC has only one kind of loss detection.
@@ -189,7 +190,7 @@ pub(crate) fn as_text(sharing: &Sharing) -> String {
         _ => String::new(),
     };
     let about = format!(
-        "{flows} {} of each arm{against}{apart}, {app_name}, {} each, at {} Mbit/s, RTT {} ms, {queue}; {}initial window {} packets, {}",
+        "{flows} {} of each arm{against}{apart} ({app_name}, {} each), at {} Mbit/s, RTT {} ms, {queue}; {}initial window {} packets, {}",
         if *flows == 1 { "flow" } else { "flows" },
         figure(row.bytes as f64, "bytes"),
         row.rate_mbps,
@@ -210,6 +211,10 @@ pub(crate) fn as_text(sharing: &Sharing) -> String {
          {QUIET}{}{QUIET:#}\n",
         wrap(&about, 0, width()),
         lay_out(&sharing.table()),
-        wrap(&format!("{marks}; shares cover the time when all flows are active"), 0, width()),
+        wrap(
+            &format!("{marks}; fairness and total rate cover the time when all flows are active"),
+            0,
+            width()
+        ),
     )
 }

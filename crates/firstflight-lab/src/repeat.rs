@@ -78,7 +78,7 @@ impl Stopped {
     pub fn words(self) -> &'static str {
         match self {
             Stopped::Precision => "every interval is narrow enough",
-            Stopped::Most => "more need `--repeat`",
+            Stopped::Most => "use `--repeat` for more",
             Stopped::Work => "more would take long: `--repeat` runs them",
         }
     }

@@ -1,4 +1,4 @@
-//! A connection that follows another: the second starts with what the first learnt about its path
+//! A connection that follows another: the second starts with what the first learned about its path
 //! (Careful Resume, RFC 9959).
 
 use crate::arms::{NamedArm, Sender};
@@ -13,7 +13,7 @@ use firstflight_path::{Error, Path};
 /// The value of `--resume` for the same path.
 pub const SAME: &str = "same";
 
-/// Every arm that can use what an earlier connection has learnt (`careful`, `plumb`) follows such a
+/// Every arm that can use what an earlier connection has learned (`careful`, `plumb`) follows such a
 /// connection.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Resume {
@@ -42,7 +42,7 @@ impl Resume {
     }
 
     /// Runs the first connection and returns the arm of the second, which is the arm itself if
-    /// nothing was learnt. The first connection has the same object and seed, but different draws.
+    /// nothing was learned. The first connection has the same object and seed, but different draws.
     ///
     /// # Errors
     /// Errors of the testbed, and a one-line message if the testbed does not expose the
@@ -75,7 +75,7 @@ impl Resume {
     }
 }
 
-/// The arm, if it is ours and can use what was learnt.
+/// The arm, if it is ours and can use what was learned.
 fn resumable(arm: &NamedArm) -> Option<Arm> {
     match arm.sender {
         Sender::Arm(parts) if is_resumable(parts) => Some(parts),

@@ -41,7 +41,7 @@ pub struct Judged {
 }
 
 /// Reads `ttlb_ms:2%,loss_ratio:0.001,queue_ms_p99:max(5%,1ms)`: percent of the earlier value, an
-/// amount in the measure's unit, or the larger of both.
+/// amount in the measure's unit, or the larger of the two.
 ///
 /// # Errors
 /// An item that is not `MEASURE:MOST`, or a repeated measure.

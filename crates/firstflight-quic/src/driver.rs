@@ -243,7 +243,7 @@ impl Driver {
     }
 
     /// Replaces the arm as if the new one had been there from the start, unless the connection has
-    /// already learnt something that the new arm would have to know.
+    /// already learned something that the new arm would have to know.
     #[cfg(any(feature = "noq", feature = "quinn"))]
     pub(crate) fn rearm(&mut self, now: Time, plan: Plan) {
         self.settle();

@@ -39,7 +39,7 @@ pub(super) struct TestOptions {
     /// Keep finished blocks (with `--engine ray`: shards) in this folder and skip those already there
     #[arg(long, value_name = "FOLDER")]
     pub(super) resume: Option<PathBuf>,
-    /// Worker threads; results do not depend on it
+    /// Number of worker threads; results do not depend on it
     #[arg(long, value_parser = threads, allow_negative_numbers = true)]
     pub(super) threads: Option<u16>,
     #[command(flatten)]

@@ -30,7 +30,7 @@ pub(crate) struct Options {
     /// Write qlog into this folder, one file for each end of each trial; with a trailing slash, the folder is created
     #[arg(long, value_name = "FOLDER")]
     pub(super) qlog: Option<PathBuf>,
-    /// Worker threads; results do not depend on it
+    /// Number of worker threads; results do not depend on it
     #[arg(long, value_parser = threads, allow_negative_numbers = true)]
     pub(super) threads: Option<u16>,
 }

@@ -108,16 +108,18 @@ fn verdict(row: &EffectRow) -> &'static str {
     let sure = row.always_valid_pct.is_some_and(|always| !always.covers(0.0));
     match (row.stopped_by.is_some(), row.stands, sure) {
         (true, ..) => "stop",
-        (_, true, true) => "differs, at any look",
-        (_, true, false) => "differs, at a fixed end",
+        (_, true, true) => "differs (anytime-valid)",
+        (_, true, false) => "differs (fixed end)",
         (_, false, _) => "within chance",
     }
 }
 
 fn effects(answer: &Answer) -> Sheet {
-    let title =
-        format!("Completion time at equal size, shorter than with {}", answer.experiment.baseline);
-    let headers = ["arm", "shorter by\n95 % interval", "at any look", "units", "rows", "verdict"];
+    let title = format!(
+        "Reduction in completion time against {}, at equal size",
+        answer.experiment.baseline
+    );
+    let headers = ["arm", "shorter by\n95 % interval", "anytime-valid", "units", "rows", "verdict"];
     let mut sheet = Sheet::of_numbers(title, &headers, 1);
     for row in &answer.results {
         sheet.row([
@@ -180,7 +182,7 @@ fn number(value: f64) -> String {
 
 fn totals(answer: &Answer) -> Sheet {
     let headers =
-        ["arm", "ratio of totals", "value", "baseline", "times\n95 % interval", "at any look"];
+        ["arm", "ratio of totals", "value", "baseline", "factor\n95 % interval", "anytime-valid"];
     let mut sheet = Sheet::of_numbers("What it costs", &headers, 2);
     let small = |value: Option<f64>| {
         let value = value.filter(|value| value.is_finite());
@@ -222,9 +224,14 @@ fn parts(answer: &Answer) -> Sheet {
 }
 
 fn needs(answer: &Answer) -> Sheet {
-    let headers =
-        ["effect", "units, to look at any time", "units, for a fixed end", "hours at this rate"];
-    let mut sheet = Sheet::of_numbers("What two equal arms need", &headers, 0);
+    let headers = [
+        "effect",
+        "units if checked\nat any time",
+        "units if the end\nis fixed in advance",
+        "hours at the\ncurrent rate",
+    ];
+    let mut sheet =
+        Sheet::of_numbers("Sample size needed with two arms of equal share", &headers, 0);
     for need in &answer.needs {
         sheet.row([
             format!("{:.0} %", need.effect_pct),
@@ -248,7 +255,7 @@ fn checks(answer: &Answer) -> Vec<String> {
     if let Some(ratio) = &answer.sample_ratio {
         let told = if ratio.mismatch { "not as planned" } else { "as planned" };
         lines.push(format!(
-            "Sample ratio: {told} (10^{:.1} against the plan, counted in {}; 10^3 withholds the verdict)",
+            "Sample ratio: {told} (evidence against the planned shares: 10^{:.1}, counted in {}; from 10^3 on, no verdict is given)",
             ratio.log10_bayes_factor, ratio.counted
         ));
     }
@@ -257,13 +264,13 @@ fn checks(answer: &Answer) -> Vec<String> {
     {
         let (plain, always) = aa;
         lines.push(format!(
-            "A/A: the baseline split in two at random differs by {:.1} % ({:.1} to {:.1}; at any look {})",
+            "A/A: two random halves of the baseline differ by {:.1} % ({:.1} to {:.1}; anytime-valid {})",
             plain.value, plain.low, plain.high, range(always)
         ));
     }
     if let Some(found) = &answer.rehearsal {
         lines.push(format!(
-            "Rehearsal: in {} trials made from these rows the final interval covers the truth in {:.1} %, that for any look in {:.1} % at all of {:.0} looks, a plain one in {:.1} %",
+            "Rehearsal: in {} trials made from these rows the final interval covers the truth in {:.1} %, the anytime-valid interval in {:.1} % at all of {:.0} looks, a plain one in {:.1} %",
             found.trials, found.covered_pct, found.always_covered_pct, found.looks, found.plain_covered_pct
         ));
     }

@@ -1,5 +1,5 @@
 //! Controllers of the running kernel: a real connection behind an emulated link is traced ACK by
-//! ACK, and one of our controllers receives what the kernel learnt from each ACK.
+//! ACK, and one of our controllers receives what the kernel learned from each ACK.
 //!
 //! Nothing that affects decisions is inferred: bytes delivered and lost per ACK, the RTT sample,
 //! the packets in flight, and whether the window was the limit are the kernel's own. Two things are
@@ -66,7 +66,7 @@ pub(super) fn counterpart(name: &str) -> Option<String> {
 }
 
 /// Runs a real connection with the kernel controller `name` (as in `kernel:NAME`); `against`
-/// receives what the kernel learnt.
+/// receives what the kernel learned.
 ///
 /// # Errors
 /// A one-line message if the scenario cannot run: missing privilege, no such controller, or a trace

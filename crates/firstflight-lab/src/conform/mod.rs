@@ -8,7 +8,7 @@
 //!   events afterwards ([`of_foreign`]). It may be a type of the user, a program ([`Process`]), or
 //!   functions in C ([`Table`], in a separate process [`Guarded`]).
 //! * A controller of the running kernel runs a real connection that is traced ACK by ACK, and ours
-//!   receives what the kernel learnt ([`of_kernel`]).
+//!   receives what the kernel learned ([`of_kernel`]).
 
 mod foreign;
 #[cfg(unix)]
@@ -190,7 +190,7 @@ pub fn kernel_counterpart(name: &str) -> Result<String, Error> {
 }
 
 /// Runs a real connection behind an emulated link with a controller of the running kernel (`cubic`,
-/// or one of ours loaded for it); one of ours receives what the kernel learnt.
+/// or one of ours loaded for it); one of ours receives what the kernel learned.
 ///
 /// # Errors
 /// A one-line message if the scenario cannot run on the kernel, or this build cannot trace it.

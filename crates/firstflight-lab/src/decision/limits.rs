@@ -10,10 +10,11 @@ pub const LEAST: u64 = 30;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "request", derive(clap::Args))]
 pub struct Limits {
-    /// Packet loss, in percentage points, that less time may cost: 0.5
+    /// Largest increase in packet loss, in percentage points, to accept for a shorter time, such as
+    /// 0.5
     #[cfg_attr(feature = "request", arg(id = "max_loss_cost", long = "max-loss-cost", value_name = "POINTS", value_parser = price, allow_negative_numbers = true))]
     pub loss_points: Option<f64>,
-    /// Queueing delay (p99), in ms, that less time may cost
+    /// Largest increase in queueing delay (p99), in ms, to accept for a shorter time
     #[cfg_attr(feature = "request", arg(id = "max_queue", long = "max-queue", value_name = "MS", value_parser = price, allow_negative_numbers = true))]
     pub queue_ms: Option<f64>,
     /// Percentage of connections that may be over 5 % slower [default: 5]
@@ -24,5 +25,5 @@ pub struct Limits {
 #[cfg(feature = "request")]
 fn price(text: &str) -> Result<f64, String> {
     let number = text.parse::<f64>().ok().filter(|number| (0.0..=100_000.0).contains(number));
-    number.ok_or_else(|| "is not a price; allowed: a number from 0 to 100000".to_owned())
+    number.ok_or_else(|| "is not a limit; allowed: a number from 0 to 100000".to_owned())
 }

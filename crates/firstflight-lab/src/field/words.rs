@@ -130,12 +130,12 @@ fn sentence(row: &EffectRow, baseline: &str) -> String {
     let at_any_look = row.always_valid_pct.filter(|always| !always.covers(0.0));
     match (row.stands, at_any_look) {
         (true, Some(always)) => format!(
-            "{}: completion times {} than with {baseline} at equal size, at any look",
+            "{}: completion times {} than with {baseline} at equal size, however often you look",
             row.arm,
             ranged(always)
         ),
         (true, None) => format!(
-            "{}: completion times {} than with {baseline} at equal size, if this end was fixed in advance; not yet for repeated looks",
+            "{}: completion times {} than with {baseline} at equal size, but only if the end was fixed in advance, not with repeated looks",
             row.arm,
             ranged(found)
         ),

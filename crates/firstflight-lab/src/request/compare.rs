@@ -39,8 +39,8 @@ pub struct CompareRequest {
     /// Arms, separated by commas
     #[arg(long, default_value = DEFAULT_ARMS, value_parser = named())]
     arms: String,
-    /// For `careful` and `plumb`, run an earlier connection first and reuse what it learnt about the path (RFC 9959); `--resume=geo` runs it on
-    /// another path
+    /// For `careful` and `plumb`, run an earlier connection first and reuse what it learned about
+    /// the path (RFC 9959); `--resume=geo` runs it on another path
     #[arg(long, value_name = "PATH", num_args = 0..=1, require_equals = true, default_missing_value = SAME, value_parser = named())]
     resume: Option<String>,
     /// Seed of the first trial's random draws; later trials count up from it

@@ -300,7 +300,7 @@ impl Arms {
         Arms(arms)
     }
 
-    /// Loads the arms into the kernel for one attempt. A loaded arm may have learnt from earlier
+    /// Loads the arms into the kernel for one attempt. A loaded arm may have learned from earlier
     /// traffic (as in Careful Resume), and a repeated attempt must start without that knowledge.
     fn load(&self) -> Result<Vec<Loaded>, Error> {
         self.0.iter().map(|arm| Loaded::load(arm)).collect()

@@ -1,4 +1,4 @@
-//! Makes a log from packets seen at both ends of a link: what the sender must have learnt from each
+//! Makes a log from packets seen at both ends of a link: what the sender must have learned from each
 //! ACK.
 //!
 //! The kernel's own state cannot be read once per ACK, but all of its inputs cross the link. Known
