@@ -66,7 +66,7 @@ pub struct Place {
     pub path: String,
     /// The seed.
     pub seed: u64,
-    /// Values of its rules.
+    /// Measured value of each of its rules.
     pub figures: Vec<Figure>,
     /// The algorithm's run and the baseline's.
     pub runs: Vec<Courses>,

@@ -241,7 +241,7 @@ pub struct Report {
     pub runs: u64,
     /// Number of relative rules tested together.
     pub tests: u32,
-    /// Number of these with p < 0.05 individually.
+    /// Number of comparisons with p < 0.05 individually.
     pub marked: u32,
     /// Caveats.
     pub notes: Vec<String>,

@@ -86,9 +86,9 @@ pub(crate) fn margin(measure: &str, unit: &str) -> Most {
 /// A measure that is compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Measured {
-    /// Name in the data.
+    /// Key of the measure in JSON and CSV.
     pub name: String,
-    /// The good end.
+    /// Whether lower or higher values are better.
     pub better: Better,
 }
 
@@ -120,7 +120,7 @@ pub struct Change {
     /// single pair without intervals, and if a number is missing.
     #[serde(skip)]
     pub difference: Option<Interval>,
-    /// The good end.
+    /// Whether lower or higher values are better.
     #[serde(skip)]
     pub better: Better,
 }
@@ -139,7 +139,7 @@ impl Change {
 /// A setting that differs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Setting {
-    /// Name in the data.
+    /// Key of the measure in JSON and CSV.
     pub name: String,
     /// Value before.
     pub before: String,

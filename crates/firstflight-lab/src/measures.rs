@@ -42,7 +42,7 @@ pub struct Measure {
     pub holds: Holds,
     /// The unit of the value; empty for a plain number, text or a record.
     pub unit: &'static str,
-    /// The good end.
+    /// Whether lower or higher values are better.
     pub better: Better,
     /// The definition, line by line. The first line can be used alone.
     pub doc: &'static [&'static str],

@@ -23,7 +23,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Constructor of a startup for one trial.
 type Make = dyn Fn() -> Box<dyn Startup<Saved = ()>> + Send + Sync;
 
-/// A user-defined startup: its name, its constructor for each trial, and whether one has failed.
+/// A user-defined startup: its name, its constructor for each trial, and whether any of its
+/// instances has failed.
 #[derive(Clone)]
 pub struct OwnStartup {
     name: Arc<str>,

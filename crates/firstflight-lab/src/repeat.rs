@@ -65,7 +65,7 @@ pub enum Stopped {
 }
 
 impl Stopped {
-    /// Name in the data.
+    /// Name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Stopped::Precision => "precision",

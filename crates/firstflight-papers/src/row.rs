@@ -9,7 +9,7 @@ use std::fmt;
 /// One setting of a sweep and its result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Point {
-    /// The setting.
+    /// Name of the setting, such as a path or a rig.
     pub setting: String,
     /// Result.
     pub ours: String,

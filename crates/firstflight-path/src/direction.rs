@@ -216,7 +216,7 @@ pub struct Effects {
     pub aqm: Option<Aqm>,
     /// Congestion marks.
     pub ecn: Option<Ecn>,
-    /// Loss in bursts; not together with independent loss.
+    /// Loss in bursts; cannot be combined with independent loss.
     pub ge: Option<GilbertElliott>,
     /// Loses each packet whose ordinal, counted from one, is a multiple of this.
     pub loss_every: Option<u64>,

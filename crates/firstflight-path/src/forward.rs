@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 /// Decision about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Departure {
-    /// The caller's name for it.
+    /// Identifier of the packet, chosen by the caller.
     pub id: u64,
     /// Fate of the packet.
     pub fate: Fate,

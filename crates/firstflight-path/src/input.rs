@@ -11,10 +11,9 @@ use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-/// Most bytes of a file that a person writes (paths, experiments, populations, certificates): 16
-/// MiB.
+/// Maximum size of a hand-written file (paths, experiments, populations, certificates): 16 MiB.
 pub const MOST_TEXT: u64 = 16 << 20;
-/// Most bytes of a file that a program writes (packet-delivery traces, measured paths, sums of a
+/// Maximum size of a file that a program writes (packet-delivery traces, measured paths, sums of a
 /// test): 256 MiB.
 pub const MOST_DATA: u64 = 256 << 20;
 /// Longest silence tolerated on a pipe.

@@ -207,7 +207,8 @@ impl Path {
         self
     }
 
-    /// Sets the bytes added to every packet, in queues and on the wire of both directions.
+    /// Sets the number of bytes added to every packet, in queues and on the wire, in both
+    /// directions.
     #[must_use]
     pub fn with_overhead(mut self, bytes: u64) -> Self {
         self.overhead = bytes;

@@ -84,7 +84,7 @@ impl Stream {
     }
 }
 
-/// A SplitMix64 generator with its own state, for engines whose draws have no ordinal.
+/// A SplitMix64 generator with its own state, for callers that do not number their draws.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sequence(u64);
 

@@ -16,13 +16,13 @@ pub struct VerdictRow {
     pub arm: String,
     /// Number of connections on which it was replayed.
     pub connections: u64,
-    /// Number of these with an exit that was too early.
+    /// Number of connections on which it exited too early.
     pub early: u64,
-    /// Number of these with a right exit.
+    /// Number of connections on which it exited at the right window.
     pub right: u64,
-    /// Number of these with an exit that was too late.
+    /// Number of connections on which it exited too late.
     pub late: u64,
-    /// Number of these without an exit.
+    /// Number of connections on which it did not exit.
     pub silent: u64,
     /// 10th percentile of exit window over BDP, among connections with an exit.
     pub bdp_ratio_p10: Option<f64>,

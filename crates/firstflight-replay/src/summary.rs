@@ -96,7 +96,8 @@ pub struct StartupRow {
 pub struct SenderRow {
     /// The arm that ran, if the trace is our own.
     pub arm: Option<String>,
-    /// Reason of its startup's exit, from its own record; null if the trace is not our own.
+    /// Why the recorded startup exited, as the trace states it; null if firstflight did not write
+    /// the trace.
     pub reason: Option<&'static str>,
     /// Time of the exit: as recorded, or of its first threshold.
     pub time_ms: Option<f64>,

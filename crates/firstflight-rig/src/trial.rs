@@ -53,7 +53,8 @@ pub struct Setup<'a> {
     pub control: Control,
     /// Bytes of a full datagram (UDP payload), 1200 to 1472.
     pub datagram: u16,
-    /// IP bytes of a packet that carries only an ACK, as used for the path's idle RTT.
+    /// Size of an IP packet that carries only an ACK, in bytes; the path's idle RTT is computed
+    /// with it.
     pub ack_packet: u32,
     /// Object size, bytes; at least 1.
     pub object: u64,
@@ -127,7 +128,8 @@ pub struct Shared<'a> {
     pub path: &'a Path,
     /// Bytes of a full datagram (UDP payload), 1200 to 1472.
     pub datagram: u16,
-    /// IP bytes of a packet that carries only an ACK, as used for the path's idle RTT.
+    /// Size of an IP packet that carries only an ACK, in bytes; the path's idle RTT is computed
+    /// with it.
     pub ack_packet: u32,
     /// Virtual time, from the first byte of the first object, after which an unfinished trial stops.
     pub limit: Nanos,

@@ -85,7 +85,7 @@ impl Startup for Mixed {
     }
 }
 
-/// A startup behind a virtual call; a false alarm restores nothing of it.
+/// A startup behind a virtual call; its state is not restored after a false alarm.
 pub struct Boxed(pub Box<dyn Startup<Saved = ()>>);
 
 /// Calls a hook of the boxed startup.

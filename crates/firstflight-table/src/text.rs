@@ -97,7 +97,7 @@ pub fn xml(text: &str) -> String {
     xml_body(text).replace('"', "&quot;").replace('\n', " ")
 }
 
-/// The same between tags, where quotes and line breaks stay.
+/// Escapes text between tags, where quotes and line breaks need no escaping.
 pub fn xml_body(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

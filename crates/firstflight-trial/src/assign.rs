@@ -10,10 +10,10 @@ use std::fmt;
 use std::hash::Hasher;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Bits of an IPv4 address that identify a client: a network of a provider or a home (RIPE-690:
-/// homes have /56 or shorter).
+/// Length of the IPv4 prefix that counts as one client.
 pub const PREFIX_V4: u8 = 24;
-/// Bits of an IPv6 address that identify a client.
+/// Length of the IPv6 prefix that counts as one client. Homes have a /56 or a shorter prefix
+/// (RIPE-690).
 pub const PREFIX_V6: u8 = 56;
 
 /// Number of bits in which hashes are compared, so that limits are exact and the same in BPF.
@@ -148,9 +148,9 @@ impl Assignment {
         Assignment::of(key, shares, equal_rooms(shares.len()))
     }
 
-    /// Like [`Assignment::new`], with other limits: the largest part that each arm named in
-    /// `limits` may ever get; 1/k for the others. Limits are fixed at the start, because they
-    /// determine where the arms' ranges start.
+    /// Like [`Assignment::new`], but with explicit limits: the largest share that each arm named in
+    /// `limits` may ever get. Any other arm may get at most 1/k, where k is the number of arms.
+    /// Limits are fixed at the start, because they determine where the arms' ranges start.
     ///
     /// # Errors
     /// As [`Assignment::new`], and a one-line message for limits of unknown arms or of the
@@ -213,7 +213,7 @@ impl Assignment {
         &self.ranges
     }
 
-    /// Number of changes of shares so far.
+    /// Number of times the shares have changed so far.
     pub fn epoch(&self) -> u32 {
         self.epoch
     }

@@ -97,8 +97,9 @@ impl Design {
         Ok(())
     }
 
-    /// Draws for a connection that starts this long after the start: by its client if that is known
-    /// and is the unit, otherwise by its number. `None` if it takes no part.
+    /// Draws the arm of a connection that starts this long after the start of the trial: by client
+    /// if the client is known and is the unit, otherwise by the connection's number. `None` if the
+    /// connection takes no part.
     pub fn draw(
         &self,
         assignment: &Assignment,

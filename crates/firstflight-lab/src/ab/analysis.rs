@@ -335,7 +335,7 @@ fn reductions(arm: &ArmTally, baseline: &ArmTally) -> Vec<f64> {
         .collect()
 }
 
-/// Whether each arm of a part is on the Pareto front of time and loss.
+/// For each arm of a cell, whether it is on the Pareto front of time and loss.
 pub fn fronts(cell: &Cell) -> Vec<bool> {
     let versus = |a: usize, b: usize, what: Mean| {
         let interval = less(cell, a, b, what, Z_95).interval;

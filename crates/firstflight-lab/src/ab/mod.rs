@@ -134,7 +134,7 @@ pub struct Experiment {
     pub clock: String,
 }
 
-/// An assumption of the population, as results record it.
+/// An assumption of the population, as recorded in the results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Assumed {
     /// Name of the assumption.
@@ -159,7 +159,7 @@ impl From<&Assumption> for Assumed {
     }
 }
 
-/// A world, as results record it.
+/// A world, as recorded in the results.
 fn corner(world: &World) -> Corner {
     let Knobs { q, k, s, r, l, .. } = &world.population.knobs;
     Corner {

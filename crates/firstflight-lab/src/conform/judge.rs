@@ -72,9 +72,9 @@ pub struct RuleRow {
 /// Result of a comparison.
 #[derive(Clone, Debug, Serialize)]
 pub struct Verdict {
-    /// ACKs and loss timers that both controllers received.
+    /// Number of ACKs and loss-timer expiries that both controllers received.
     pub acks: u64,
-    /// ACKs and loss timers after which the windows differed.
+    /// Number of ACKs and loss-timer expiries after which the windows differed.
     pub acks_apart: u64,
     /// Largest difference, in bytes, at which two windows count as equal.
     pub tolerance_bytes: u64,

@@ -50,7 +50,7 @@ pub struct Evidence<'a> {
     pub repeated: [u64; 2],
 }
 
-/// Decides a complete test.
+/// Returns the decision on a finished test.
 pub fn decide(question: &Question<'_>, of: &Evidence<'_>) -> Decision {
     let assumed = WorldRow {
         corner: Corner { words: "as assumed".into(), ends: Vec::new(), knobs: String::new() },

@@ -39,7 +39,7 @@ impl OwnPart {
 /// User-defined parts of this program.
 static KNOWN: OnceLock<Vec<OwnPart>> = OnceLock::new();
 
-/// Name for every startup and every short name.
+/// Name that stands for all startups and all short names.
 pub const ALL: &str = "all";
 
 /// Stand-ins for user-defined parts in an arm.

@@ -27,7 +27,7 @@ files!(
     "browser-upload"
 );
 
-/// Their names.
+/// Names of the built-in populations.
 pub fn names() -> impl Iterator<Item = &'static str> {
     FILES.iter().map(|(name, _)| *name)
 }

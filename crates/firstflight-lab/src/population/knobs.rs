@@ -5,10 +5,10 @@
 pub struct Knobs {
     /// Factor on every buffer.
     pub q: f64,
-    /// Median over the connections of the random loss that is added to every group's own.
+    /// Median, over the connections, of the random loss added to each group's own loss.
     pub k: f64,
-    /// Standard deviation of the logarithm of that loss over the connections; with 0 all have the
-    /// same loss.
+    /// Standard deviation, over the connections, of the logarithm of that added loss; 0 adds the
+    /// same loss to every connection.
     pub s: f64,
     /// Factor on the rate of groups whose rate is a lower bound
     /// ([`Group::rate_is_lower_bound`](super::Group::rate_is_lower_bound)).

@@ -107,7 +107,7 @@ pub struct Group {
     pub rows: Option<Rows>,
     /// Correlation of variables.
     pub correlation: Correlation,
-    /// Loss in bursts; excludes independent loss.
+    /// Loss in bursts; cannot be combined with independent loss.
     pub bursts: Option<Bursts>,
     /// Reordering of packets.
     pub reordering: Option<Reordering>,

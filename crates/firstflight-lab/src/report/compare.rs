@@ -108,13 +108,13 @@ pub struct Column {
     /// The unit of the values (`ms`, `%`, `bytes`), empty for a plain number. Values in
     /// `bytes` are shown as kB, MB or GB.
     pub unit: String,
-    /// The good end of the column.
+    /// Whether lower or higher values of the column are better.
     pub better: Better,
     /// Definition of the metric, in a sentence.
     pub explanation: String,
 }
 
-/// The good end of a column.
+/// Whether lower or higher values of a column are better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {

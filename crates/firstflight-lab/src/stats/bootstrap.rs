@@ -61,7 +61,8 @@ impl Default for Replicates {
 }
 
 impl Replicates {
-    /// Adds a connection's value; values are below 2^32, so that a thousand million of them fit.
+    /// Adds a connection's value. Values must be below 2^32, so that the sum of a billion of them
+    /// fits in 64 bits.
     pub fn add(&mut self, weights: &Weights, value: u32) {
         for (sum, weight) in self.0.iter_mut().zip(weights) {
             *sum += u64::from(*weight) * u64::from(value);

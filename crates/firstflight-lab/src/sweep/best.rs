@@ -13,7 +13,7 @@ type Scale = fn(&[Vec<f64>]) -> Vec<Vec<f64>>;
 /// A measure by which arms are compared; less is better.
 #[derive(Clone, Copy, Debug)]
 pub struct Judged {
-    /// Name in the data.
+    /// Key of the measure in JSON and CSV.
     pub key: &'static str,
     /// Display name.
     pub label: &'static str,

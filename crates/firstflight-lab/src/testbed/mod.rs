@@ -49,7 +49,7 @@ impl Testbeds {
         self.0.iter().copied()
     }
 
-    /// Their names.
+    /// Names of the testbeds.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.iter().map(|testbed| testbed.info().name)
     }

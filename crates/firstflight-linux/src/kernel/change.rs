@@ -108,7 +108,7 @@ pub fn undo_from(words: &str) -> Result<(), Error> {
     if failed.is_empty() { Ok(()) } else { Err(Error::new(failed.join("; "))) }
 }
 
-/// Like [`undo_from`], and deletes the saved record.
+/// Like [`undo_from`], but also deletes the saved record.
 ///
 /// # Errors
 /// Those of [`undo_from`]; the record is then kept.

@@ -73,8 +73,9 @@ impl Selection {
         Ok(())
     }
 
-    /// Sets default and routes until the keeper is dropped or this process ends. `keeper` is the
-    /// command that runs [`super::undo_from`] on its standard input.
+    /// Sets the default controller and the controllers of the routes. They stay set until the
+    /// keeper is dropped or this process ends. `keeper` is the command that runs
+    /// [`super::undo_from`] on its standard input.
     ///
     /// # Errors
     /// If a setting cannot be changed; earlier changes are undone.
@@ -93,7 +94,8 @@ impl Selection {
         Ok(keeper)
     }
 
-    /// Sets default and routes until `undo_file` is undone; the file is written first, by rename.
+    /// Sets the default controller and the controllers of the routes. They stay set until
+    /// `undo_file` is undone; the file is written first, by rename.
     ///
     /// # Errors
     /// If a setting cannot be changed; earlier changes are undone.

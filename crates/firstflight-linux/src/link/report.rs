@@ -126,7 +126,7 @@ pub struct Report {
 
 impl Report {
     /// Reasons not to trust the timing of this run, if there are any: packets left late, or a
-    /// device lost packets by itself.
+    /// device dropped packets that the path did not drop.
     pub fn doubts(&self) -> Vec<String> {
         let mut doubts = Vec::new();
         for (name, tally) in [("forward", &self.forward), ("reverse", &self.reverse)] {

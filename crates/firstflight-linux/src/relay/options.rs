@@ -5,7 +5,8 @@ use firstflight_path::Error;
 use firstflight_path::Path;
 use std::net::SocketAddr;
 
-/// IP bytes of a packet that carries only a QUIC ACK: the return path's part of the idle RTT.
+/// Size of an IP packet that carries only a QUIC ACK, in bytes; it determines the return path's
+/// part of the idle RTT.
 pub const ACK: u32 = 64;
 
 /// Options in addition to the path.

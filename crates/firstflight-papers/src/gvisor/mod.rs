@@ -17,7 +17,7 @@ pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured,
     Ok(measured)
 }
 
-/// Integer arithmetic gives the same bits, which must hold exactly.
+/// Runs one benchmark twice: integer arithmetic must give the same result, bit for bit.
 ///
 /// # Errors
 /// If the benchmark's path is invalid.

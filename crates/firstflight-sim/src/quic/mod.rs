@@ -23,7 +23,7 @@ pub struct Host {
     pub overhead: u32,
     /// IP and UDP headers: the bytes that a link adds to a datagram.
     pub lower: u32,
-    /// IP bytes of a packet that carries only an ACK.
+    /// Size of an IP packet that carries only an ACK, in bytes.
     pub ack_packet: u32,
     /// The receiver acknowledges once per this many ack-eliciting packets, and at once if one is
     /// out of order.

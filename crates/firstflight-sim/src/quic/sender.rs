@@ -376,8 +376,8 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         (self.acked.low() * self.pieces.payload).min(self.object)
     }
 
-    /// The application has written the object up to here: whole chunks, or up to the object's end.
-    /// Never withdraws data that was sent.
+    /// The application has written the object up to `written`: whole chunks, or up to the object's
+    /// end. Never withdraws data that was sent.
     pub fn write(&mut self, written: u64) {
         self.written =
             written.div_ceil(self.pieces.payload).clamp(self.next_chunk, self.pieces.chunks);

@@ -51,8 +51,8 @@ pub struct Host {
     /// IP and TCP header of any packet, timestamps included; each SACK option is added to it, see
     /// [`AckPacket::option_bytes`].
     pub header: u32,
-    /// Loss detection, timers and proofs of the sender; its `sack` applies to both ends. Single
-    /// fields may differ from the named preset.
+    /// The sender's loss detection, timers and detection of spurious losses; its `sack` applies to
+    /// both ends. Single fields may differ from the named preset.
     pub preset: Preset,
     /// When the receiver acknowledges data in order.
     pub ack_every: AckEvery,

@@ -357,7 +357,8 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         self.board.una() >= self.object
     }
 
-    /// The application has written the object up to here. Never withdraws data that was sent.
+    /// The application has written the first `written` bytes of the object. Data that was sent is
+    /// never taken back.
     pub fn write(&mut self, written: u64) {
         self.written = written.clamp(self.board.nxt(), self.object);
     }
