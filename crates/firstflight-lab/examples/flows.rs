@@ -1,10 +1,10 @@
-//! How far simulator, real QUIC stacks and the TCP of the running kernel agree when flows share a
-//! bottleneck: writes `docs/agreement-flows.md` to standard output.
+//! Measures how well the simulator agrees with a real QUIC stack and with the running kernel's TCP
+//! when flows share a bottleneck: writes `docs/agreement-flows.md` to standard output.
 //!
 //! `sudo cargo run -p firstflight-lab --features quic,linux --example flows >
-//! docs/agreement-flows.md`; words of a title, such as `Rapid`, measure what has them alone.
+//! docs/agreement-flows.md`; words of a title, such as `Rapid`, select the measurements.
 //!
-//! The kernel's columns take real time, some minutes, and root; without either they are left out.
+//! The kernel's columns need root and some minutes of real time; without root they are left out.
 
 use firstflight::Nanos;
 use firstflight_lab::flows::{App, Arrangement, JITTER, SharingFlow, fairness_ppm};
@@ -14,12 +14,12 @@ use firstflight_lab::{Error, Scenario, Testbed, parse_arms};
 use firstflight_path::Path;
 use firstflight_sim::tcp;
 
-/// Newcomers that begin, one after the other, beside an endless flow.
+/// One measurement: a newcomer joins an endless flow.
 struct Ground {
     about: &'static str,
     path: &'static str,
     bytes: u64,
-    /// Who was there, by its name in the simulator and in the kernel.
+    /// The endless flow, by its name in the simulator and in the kernel.
     incumbent: [&'static str; 2],
     newcomer: [&'static str; 2],
 }
@@ -59,7 +59,7 @@ const GROUNDS: [Ground; 5] = [
         newcomer: ["rapid@(pace=on)", "rapid"],
     },
     Ground {
-        about: "SEARCH against CUBIC, a quarter of a BDP of queue",
+        about: "SEARCH against CUBIC, queue of 0.25 BDP",
         path: "rate=50Mbit,rtt=60ms,queue=15ms",
         bytes: 40_000_000,
         incumbent: CUBIC,
@@ -75,14 +75,14 @@ const LIMIT: Nanos = Nanos(90_000_000_000);
 const SEEDS: u64 = 15;
 const ROUNDS: u64 = 3;
 
-/// What is measured of a trial.
+/// Measures of one trial.
 #[derive(Clone, Copy, Debug)]
 struct Measures {
-    /// Of what both delivered while the newcomer was there.
+    /// Jain's index of the bytes that both delivered while the newcomer was active.
     jain: f64,
-    /// What the incumbent delivers less in that time than alone, of what it delivers alone.
+    /// Share of its solo throughput that the incumbent loses in that time.
     harm: f64,
-    /// The newcomer's, ms.
+    /// The newcomer's completion time, ms.
     completion: f64,
 }
 
@@ -131,8 +131,8 @@ fn spread(trials: &[Measures], of: fn(&Measures) -> f64) -> [f64; 3] {
     [values[values.len() / 2], values[0], values[values.len() - 1]]
 }
 
-/// A measure on one testbed and on another, and how far apart: the share of the first, or, of what
-/// is a share itself, points of a hundred.
+/// A measure on two testbeds and their difference: in percent of the first, or in percentage points
+/// for a measure that is a share.
 fn row(name: &str, pairs: &[[[f64; 3]; 2]], ratio: bool) -> String {
     let show = |[median, low, high]: [f64; 3]| {
         if ratio {
@@ -145,22 +145,23 @@ fn row(name: &str, pairs: &[[[f64; 3]; 2]], ratio: bool) -> String {
         let by = if ratio { real[0] / simulated[0] - 1.0 } else { real[0] - simulated[0] } * 100.0;
         let unit = if ratio { "%" } else { "points" };
         let bold = if by.abs() > 10.0 { "**" } else { "" };
-        format!(" {} | {} | {bold}{by:+.0} {unit}{bold} |", show(*simulated), show(*real))
+        let by = match format!("{by:+.0}") {
+            none if matches!(none.as_str(), "-0" | "+0") => "0".to_owned(),
+            by => by,
+        };
+        let unit =
+            if unit == "points" && matches!(by.as_str(), "-1" | "+1") { "point" } else { unit };
+        format!(" {} | {} | {bold}{by} {unit}{bold} |", show(*simulated), show(*real))
     });
     format!("| {name} |{}", cells.collect::<String>())
 }
 
 const INTRODUCTION: &str = "\
-# Agreement where flows share a bottleneck
+# Do the testbeds agree when flows share a bottleneck?
 
-An endless flow runs alone for 5 s; then a new flow with an object joins. *Jain* is the fairness index of both flows while the new flow is
-active, *harm* is the share of its solo throughput that the first flow loses in that time, and *completion* is the new flow's completion
-time.
+An endless flow runs alone for 5 s; then a second flow starts and transfers one object. In each title, the second flow comes first. *Jain* is the fairness index of both flows while the second flow is active. *Harm* is the share of its solo throughput that the first flow loses in that time. *Completion* is the second flow's completion time.
 
-Two pairs of testbeds are compared: TCP in the simulator (Linux's HyStart, CUBIC or Reno, PRR, RACK) with TCP of the running kernel behind
-an emulated link, and QUIC in the simulator with noq in virtual time. Cells show the median, smallest and largest value of 15 seeds in
-virtual time and of 3 seeds in the kernel. Each seed adds up to 0.5 ms of RTT and delays starts by up to 1 ms, because the first lost packet
-determines most of the result. Differences above 10 % or 10 points are bold and explained at the end.
+We compare two pairs of testbeds: the simulator's TCP (Linux's HyStart, CUBIC or Reno, PRR, RACK) against the running kernel's TCP behind an emulated link, and the simulator's QUIC against noq in virtual time. Each cell shows the median and the range over 15 seeds in virtual time and over 3 seeds in the kernel. The first lost packet determines most of the result, so each seed increases the RTT by up to 0.5 ms and delays each start by up to 1 ms. Differences above 10 % or 10 points are bold and explained at the end.
 
 On `linux`, all connections are established before the first one sends, so no handshake waits in a queue.
 `sudo cargo run -p firstflight-lab --features quic,linux --example flows > docs/agreement-flows.md` regenerates the tables.

@@ -25,8 +25,8 @@ impl Testbed for Mine {
         &INFO
     }
 
-    // The scenario has path, object, limit and hosts; the arm says who sends; the seed keys every
-    // draw of the path.
+    // The scenario holds the path, the object, the time limit and the hosts; the arm selects the
+    // sender; the seed determines every random draw of the path.
     fn run(
         &self,
         scenario: &Scenario,
