@@ -88,7 +88,7 @@ def captures(program: str, loaded: str | None, name: str, folder: Path) -> list[
 
 def main() -> None:
     program, folder = sys.argv[1], Path(sys.argv[2])
-    print("| sender | captures | right | several, it among them | unknown | another |")
+    print("| sender | captures | right | named among several | unknown | another named |")
     print("|---|---:|---:|---:|---:|---:|")
     for loaded, name, truth in SENDERS:
         said = [answer(program, file, truth) for file in captures(program, loaded, name, folder)]

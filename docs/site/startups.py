@@ -35,7 +35,7 @@ shows its window before the drain; the window that it hands over is half of that
 queue, and behind a policer, `bbr` exits on loss and loses about as much as the others. `rapid` and `careful` are the
 fastest nearly everywhere, but lose at least as much as slow start. `hystart++` loses less than slow start in the same
 time if it detects the queue early enough; `search` behaves as slow start wherever the loss comes first. The simulator
-and noq agree on the order. Their times agree within a few per cent, except behind the policer and for HyStart++ on the
+and noq agree on the order. Their times agree within a few percent, except behind the policer and for HyStart++ on the
 satellite.
 
 The page of each startup has a picture of its window over time: [slow start](explain/slow-start.md),

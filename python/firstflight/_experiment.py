@@ -1,4 +1,4 @@
-"""Experiments in files, as `firstflight run` runs them."""
+"""Experiments from TOML files, as `firstflight run` runs them."""
 
 from __future__ import annotations
 

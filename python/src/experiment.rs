@@ -1,4 +1,4 @@
-//! Experiments in files.
+//! Experiments from TOML files.
 
 use crate::refused;
 use firstflight_lab::request::{self, Pairs};

@@ -108,7 +108,7 @@ fn verdict(row: &EffectRow) -> &'static str {
     let sure = row.always_valid_pct.is_some_and(|always| !always.covers(0.0));
     match (row.stopped_by.is_some(), row.stands, sure) {
         (true, ..) => "stop",
-        (_, true, true) => "differs (anytime-valid)",
+        (_, true, true) => "differs (always-valid)",
         (_, true, false) => "differs (fixed end)",
         (_, false, _) => "within chance",
     }
@@ -119,7 +119,7 @@ fn effects(answer: &Answer) -> Sheet {
         "Reduction in completion time against {}, at equal size",
         answer.experiment.baseline
     );
-    let headers = ["arm", "shorter by\n95 % interval", "anytime-valid", "units", "rows", "verdict"];
+    let headers = ["arm", "shorter by\n95 % interval", "always-valid", "units", "rows", "verdict"];
     let mut sheet = Sheet::of_numbers(title, &headers, 1);
     for row in &answer.results {
         sheet.row([
@@ -182,7 +182,7 @@ fn number(value: f64) -> String {
 
 fn totals(answer: &Answer) -> Sheet {
     let headers =
-        ["arm", "ratio of totals", "value", "baseline", "factor\n95 % interval", "anytime-valid"];
+        ["arm", "ratio of totals", "value", "baseline", "factor\n95 % interval", "always-valid"];
     let mut sheet = Sheet::of_numbers("What it costs", &headers, 2);
     let small = |value: Option<f64>| {
         let value = value.filter(|value| value.is_finite());
@@ -264,13 +264,13 @@ fn checks(answer: &Answer) -> Vec<String> {
     {
         let (plain, always) = aa;
         lines.push(format!(
-            "A/A: two random halves of the baseline differ by {:.1} % ({:.1} to {:.1}; anytime-valid {})",
+            "A/A: two random halves of the baseline differ by {:.1} % ({:.1} to {:.1}; always-valid {})",
             plain.value, plain.low, plain.high, range(always)
         ));
     }
     if let Some(found) = &answer.rehearsal {
         lines.push(format!(
-            "Rehearsal: in {} trials made from these rows the final interval covers the truth in {:.1} %, the anytime-valid interval in {:.1} % at all of {:.0} looks, a plain one in {:.1} %",
+            "Rehearsal: in {} trials made from these rows the final interval covers the truth in {:.1} %, the always-valid interval in {:.1} % at all of {:.0} looks, a plain one in {:.1} %",
             found.trials, found.covered_pct, found.always_covered_pct, found.looks, found.plain_covered_pct
         ));
     }

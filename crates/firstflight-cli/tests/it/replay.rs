@@ -530,7 +530,7 @@ fn startups_on_a_real_stack_are_identified() {
     }
     let (all, count) = ((senders.len() - PLANTED) * paths.len(), PLANTED * paths.len());
     let told = format!(
-        "{right} of {all} captures of what is tried are right, {planted} of {count} planted unknown"
+        "{right} of {all} captures of candidates are right, {planted} of {count} planted ones unknown"
     );
     assert!(right * 10 >= all * 9 && planted == count, "{told}");
     if !night {

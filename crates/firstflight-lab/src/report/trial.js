@@ -55,7 +55,7 @@ function forest() {
 const put = (id, columns, rows) => (rows.length ? byId(id).append(rowsTable(columns, rows)) : byId(id).closest("section").remove());
 
 function tables() {
-  put("effect-table", [["Arm"], ["shorter by", "95 % interval"], ["anytime-valid", "%"], ["p"], ["units"], ["rows"], ["rows left out"]],
+  put("effect-table", [["Arm"], ["shorter by", "95 % interval"], ["always-valid", "%"], ["p"], ["units"], ["rows"], ["rows left out"]],
     answer.results.map((row) => html("tr", {}, head(row.arm), ranged(row.reduction_pct),
       cell(row.always_valid_pct ? `${number(row.always_valid_pct.low, 1)} … ${number(row.always_valid_pct.high, 1)}` : MISSING),
       cell(row.p === null ? MISSING : row.p < 0.0001 ? "< 0.0001" : number(row.p, 4)), cell(number(row.units, 0)), cell(number(row.rows, 0)), cell(number(row.rows_left_out, 0)))));
@@ -63,7 +63,7 @@ function tables() {
     answer.parts.map((row) => html("tr", {}, head(row.arm), cell(row.part === "rtt" ? "round trip" : row.part), cell(row.name), row.stands ? html("td", {}, html("strong", {}, percent(row.reduction_pct.value)), html("small", { class: "spread" }, `${number(row.reduction_pct.low, 1)} … ${number(row.reduction_pct.high, 1)}`)) : ranged(row.reduction_pct), cell(number(row.rows, 0)))));
   put("quantile-table", [["Arm"], ["quantile"], ["time", answer.experiment.columns.time], ["baseline"], ["shorter by", "95 % interval"]],
     answer.quantiles.map((row) => html("tr", {}, head(row.arm), cell(row.quantile), cell(plain(row.time, 4)), cell(plain(row.baseline_time, 4)), ranged(row.reduction_pct))));
-  put("total-table", [["Arm"], ["ratio"], ["value"], ["baseline"], ["factor", "95 % interval"], ["anytime-valid"]],
+  put("total-table", [["Arm"], ["ratio"], ["value"], ["baseline"], ["factor", "95 % interval"], ["always-valid"]],
     answer.totals.map((row) => html("tr", {}, head(row.arm), cell(row.ratio), cell(row.value === null ? MISSING : plain(row.value, 3)), cell(row.baseline_value === null ? MISSING : plain(row.baseline_value, 3)), ranged(row.times, 2, ""),
       cell(row.always_valid_times ? `${number(row.always_valid_times.low, 2)} … ${number(row.always_valid_times.high, 2)}` : MISSING))));
   put("arm-table", [["Arm"], ["rows"], ["units"], ["effective units"], ["largest unit", "of bytes"], ["data"], ["incomplete"]],
@@ -80,7 +80,7 @@ function checks() {
   if (ratio) say(`Sample ratio ${ratio.mismatch ? "not as planned" : "as planned"}: evidence against the planned shares 10^${number(ratio.log10_bayes_factor, 1)}, counted in ${ratio.counted}; from 10^3 on, no verdict is given.`);
   say(`${balance.unbalanced ? "The distribution of sizes differs between the arms beyond chance" : "The arms have the same distribution of sizes"}.`);
   if (aa?.reduction_pct) say(`A/A: two random halves of the baseline differ by ${percent(aa.reduction_pct.value)} (${number(aa.reduction_pct.low, 1)} … ${number(aa.reduction_pct.high, 1)}).`);
-  if (rehearsal) say(`Rehearsal: in ${number(rehearsal.trials, 0)} trials made from these rows the final interval covers the truth in ${percent(rehearsal.covered_pct)}, the anytime-valid interval in ${percent(rehearsal.always_covered_pct)} at all of ${number(rehearsal.looks, 0)} looks, a plain one in ${percent(rehearsal.plain_covered_pct)}.`);
+  if (rehearsal) say(`Rehearsal: in ${number(rehearsal.trials, 0)} trials made from these rows the final interval covers the truth in ${percent(rehearsal.covered_pct)}, the always-valid interval in ${percent(rehearsal.always_covered_pct)} at all of ${number(rehearsal.looks, 0)} looks, a plain one in ${percent(rehearsal.plain_covered_pct)}.`);
 }
 
 words();

@@ -92,7 +92,7 @@ impl Matrix {
     /// As the page shows it.
     pub(super) fn markdown(&self) -> String {
         let mut text =
-            "| sender | captures | right | several, it among them | unknown | another |\n\
+            "| sender | captures | right | named among several | unknown | another named |\n\
                         |---|---:|---:|---:|---:|---:|\n"
                 .to_owned();
         let mut truths: Vec<&str> = Vec::new();

@@ -85,7 +85,7 @@ fn holds(testbed: &'static dyn Testbed, kind: Kind, heading: &str) {
     let page = std::fs::read_to_string(page).expect("the page");
     let table = matrix.markdown();
     let told =
-        format!("**{heading}**: {right} of {all} captures of what is tried are right.\n\n{table}");
+        format!("**{heading}**: {right} of {all} captures of candidates are right.\n\n{table}");
     assert!(page.contains(&told), "docs/identify.md should say:\n\n{told}");
 }
 
