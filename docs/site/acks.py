@@ -36,7 +36,7 @@ Results:
 * Algorithms that sample the RTT within a round trip fail first. HyStart's train test needs an ACK every few packets: with `ack=25` only its
   delay test works, and with four ACKs per round trip neither test does. HyStart++ needs 8 samples per round (RFC 9406): on the first path
   it exits at 3.6 BDP with `ack=25` instead of 2.5, and with four ACKs per round trip it behaves like slow start.
-* `bbr` needs ACKs for its rate: with one per round trip it sees no growth and exits at a few per cent of the BDP. The draft's remedy, an
+* `bbr` needs ACKs for its rate: with one per round trip it sees no growth and exits at a few percent of the BDP. The draft's remedy, an
   allowance for aggregated ACKs, is off by default; with `bbr(aggregation=on)` `bbr` continues, but loses as much as slow start.
 * `plumb` exits at 0.99 of the BDP without loss if every second packet is acknowledged. With fewer ACKs it loses packets; with four per
   round trip it overshoots like slow start.

@@ -56,7 +56,7 @@ pub(crate) struct Options {
     /// The first seed; with `--cell` the only one
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = seed, allow_negative_numbers = true)]
     seed: u64,
-    /// One cell with one seed, number by number: a name from `--list` or from a concern
+    /// One cell with one seed, with every number: a name from `--list` or from a concern
     #[arg(long, value_name = "CELL")]
     cell: Option<String>,
     /// List criteria and cells

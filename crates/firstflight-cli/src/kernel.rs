@@ -16,7 +16,7 @@ enum Action {
     Load {
         /// The arm, as `kernel list` names it
         arm: String,
-        /// Keep it loaded until `kernel unload`
+        /// Keep the arm loaded until `kernel unload`
         #[arg(long)]
         pin: bool,
         #[command(flatten)]
@@ -46,13 +46,13 @@ enum Action {
 /// (`TCP_CONGESTION`). All settings are restored when the arm is unloaded.
 #[derive(Args, Debug)]
 struct Who {
-    /// Use it for new connections of this network namespace, including those of running servers
+    /// Use the arm for new connections of this network namespace, including those of running servers
     #[arg(long)]
     default: bool,
-    /// Use it for connections to this prefix, whose route exists (`203.0.113.0/24`, `default`); repeatable
+    /// Use the arm for connections to this prefix, whose route exists (`203.0.113.0/24`, `default`); repeatable
     #[arg(long = "route", value_name = "PREFIX")]
     routes: Vec<String>,
-    /// Use it for connections of the processes in this cgroup (version 2) and below; repeatable
+    /// Use the arm for connections of the processes in this cgroup (version 2) and below; repeatable
     #[arg(long = "cgroup", value_name = "FOLDER")]
     cgroups: Vec<std::path::PathBuf>,
 }

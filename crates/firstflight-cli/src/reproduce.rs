@@ -37,7 +37,7 @@ pub(crate) struct Options {
     /// Write the results as JSON to a file, `-` for standard output instead of the tables
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write a Markdown page with a line per claim
+    /// Write a Markdown page with one line per claim
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
     /// Write every row as CSV

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// Arms, separated by commas [default: every startup, avoidance and recovery]
+    /// Arms, separated by commas [default: every algorithm]
     #[arg(long)]
     arms: Option<String>,
     /// Transport whose rules apply where TCP and QUIC differ

@@ -68,7 +68,7 @@ without `--real` it omits the table of real sockets.
 ";
 
 const REASONS: &str = "
-## Above 5 %
+## Differences above 5 %
 
 * `hystart` at 600 ms. The ACK train must last half of the minimum RTT, and pacing at twice the window per RTT makes trains of exactly that
   length. A tiny difference therefore decides between an exit in round 10 and in round 11. Over RTTs of 580 to 650 ms, the simulator exits

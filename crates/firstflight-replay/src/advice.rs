@@ -47,7 +47,7 @@ pub struct AdviseRequest {
     /// Stop a transfer after this much simulated time: 30s, 500ms, 2min, or a number of seconds
     #[arg(long, value_name = "TIME", default_value = "600s", value_parser = |text: &str| size::limit(text, MOST_SECONDS), allow_negative_numbers = true)]
     pub limit: Nanos,
-    /// Also use connections whose capture is in doubt (docs/replay.md)
+    /// Also use connections whose capture is doubtful (docs/replay.md)
     #[arg(long, value_enum)]
     pub accept: Option<Accept>,
     /// Accepted cost of shorter completion times.

@@ -23,7 +23,7 @@ pub(crate) struct Options {
     /// Leave the simulator out of the report, which saves 1.1 MB
     #[arg(long, requires = "report")]
     pub(super) plain_report: bool,
-    /// Write every event with the algorithm's inner signals: a file ending in .csv, .parquet,
+    /// Write every event with the algorithm's internal signals: a file ending in .csv, .parquet,
     /// .qlog or .sqlog, or a folder for a CSV of every arm's first trial
     #[arg(long, value_name = "FILE")]
     pub(super) trace: Option<PathBuf>,

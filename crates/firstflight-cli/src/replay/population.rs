@@ -20,7 +20,7 @@ pub(crate) struct Options {
     /// How connections are grouped
     #[arg(long, value_enum, default_value = "trace")]
     group_by: GroupBy,
-    /// Also use connections whose capture is in doubt (docs/replay.md)
+    /// Also use connections whose capture is doubtful (docs/replay.md)
     #[arg(long, value_enum)]
     accept: Option<Accept>,
 }

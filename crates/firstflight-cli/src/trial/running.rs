@@ -41,7 +41,7 @@ pub(super) struct ReportOptions {
 pub(super) struct SharesOptions {
     #[command(flatten)]
     of: InFolder,
-    /// The same arms with other shares: kernel:cubic,hystart++=40%
+    /// The same arms with new shares, such as kernel:cubic,hystart++=40%
     #[arg(value_name = "SHARES")]
     shares: String,
 }

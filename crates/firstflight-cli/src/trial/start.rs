@@ -35,7 +35,7 @@ pub(super) struct StartOptions {
     /// Stop after this time: 30s, 10min, 24h [default: Ctrl-C]
     #[arg(long = "for", value_name = "TIME", value_parser = |text: &str| size::limit(text, 366 * 86_400))]
     duration: Option<Nanos>,
-    /// Limits for an arm, separated by commas: 'retransmitted > 2x'; the trial exits with code 3 if an arm exceeds one
+    /// Limits for an arm, separated by commas, such as 'retransmitted > 2x'; the trial exits with code 3 if an arm exceeds one
     #[arg(long, value_name = "RULES")]
     stop_if: Option<String>,
     /// Exit with code 3, without statistics, if an arm with at least 100 clients retransmits this many times the baseline's share of segments:

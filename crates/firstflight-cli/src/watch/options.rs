@@ -11,7 +11,7 @@ use std::path::PathBuf;
 pub(crate) struct Options {
     #[command(flatten)]
     pub(super) who: Who,
-    /// Share of connections to watch, drawn at random: 1/10, 10%, 0.1
+    /// Share of connections to watch, drawn at random, such as 1/10, 10% or 0.1
     #[arg(long, value_name = "SHARE", default_value = "1", value_parser = of_2_32)]
     pub(super) sample: u64,
     /// Startups, separated by commas
@@ -25,7 +25,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     pub(super) out: Option<PathBuf>,
     /// Save the key of the pseudonyms in this file, or reuse the key in it, so that clients keep their pseudonyms in later runs, for `trial
-    /// analyse --earlier`. Whoever has the key can recover every client's prefix
+    /// analyse --earlier`. Anyone who has the key can recover every client's prefix
     #[arg(long, value_name = "FILE")]
     pub(super) keep_key: Option<PathBuf>,
     /// Write a population of the observed paths, for `ab`

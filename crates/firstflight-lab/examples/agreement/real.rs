@@ -12,9 +12,9 @@ const BYTES: u64 = 10_000_000;
 
 const INTRODUCTION: &str = "
 `firstflight compare --on quic --real`: HTTP/3 from a noq server to a client over loopback sockets and the relay (`link --udp`), in real
-time. Cells show the median, smallest and largest of several trials. The rig (`quic` above) is the same stack without sockets, so any
-difference comes from the machine: runtime timers up to a millisecond late, system calls, other load. A trial in which the relay was late is
-repeated.
+time. Each cell shows the median and the range over several trials. The rig (`quic` above) is the same stack without sockets, so any
+difference comes from the machine: runtime timers up to a millisecond late, system calls, other load. A trial in which the relay forwarded packets
+late is repeated.
 
 A late timer changes the pacer's pattern: it sends a millisecond's worth of packets at once. *Acked* stays the same, but algorithms that
 read ACK spacing react. HyStart's train and delay triggers swap order, and HyStart++ enters CSS in a different round. In virtual time BEST
