@@ -359,7 +359,7 @@ struct Dry<'a> {
 /// Simulated packets per second of one core: a round number below those of docs/performance.md
 /// (comparison with ns-3), independent of this machine's speed.
 const PACKETS_PER_SECOND: f64 = 2.5e6;
-/// The same for real QUIC stacks in virtual time.
+/// Packets per second of real QUIC stacks in virtual time.
 const PACKETS_OF_STACKS: f64 = 1.5e5;
 
 impl Dry<'_> {

@@ -54,7 +54,7 @@ pub struct PlannedFlow {
 pub struct LogNormal {
     /// Mean of the logarithm of bytes.
     pub mu: f64,
-    /// Its standard deviation.
+    /// Standard deviation.
     pub sigma: f64,
 }
 
@@ -109,7 +109,7 @@ pub struct Cell {
     pub phase: bool,
     /// Number of seeds.
     pub seeds: u32,
-    /// Its rules.
+    /// Rules.
     pub judges: Vec<Judge>,
     /// Index of the previous cell in the sweep.
     pub before: Option<usize>,

@@ -1,11 +1,11 @@
-//! The evaluation that RFC 9743 (BCP 133) asks of a new congestion control algorithm: every
+//! The evaluation of a new congestion control algorithm that RFC 9743 (BCP 133) describes: every
 //! criterion of its sections 5 to 7 that a machine can run, for the algorithm and for a baseline in
 //! the same scenarios with the same seeds.
 //!
-//! The scenarios and rules are data, the *battery* ([`Battery`]): one file per criterion, with a version
-//! and a hash. [`evaluate`] expands them into cells, runs every cell with several seeds and returns a
-//! [`Report`]. The RFC gives no thresholds and is not a checklist: a report never says that an
-//! algorithm is compliant.
+//! The scenarios and rules are data, the *battery* ([`Battery`]): one file per criterion, with a
+//! version and a hash. [`evaluate`] expands them into cells, runs every cell with several seeds and
+//! returns a [`Report`]. The RFC gives no thresholds and is not a checklist: a report never claims
+//! that an algorithm is compliant.
 #![forbid(unsafe_code)]
 // A library has no terminal.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]

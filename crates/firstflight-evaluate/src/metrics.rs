@@ -7,9 +7,9 @@ use firstflight_path::Error;
 /// The description of a metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MetricDoc {
-    /// Its name in the battery, with its unit at the end.
+    /// Name in the battery, with its unit at the end.
     pub name: &'static str,
-    /// Its name in words.
+    /// Name in words.
     pub words: &'static str,
     /// Unit; empty for a share or an index.
     pub unit: &'static str,

@@ -34,9 +34,9 @@ pub struct Figure {
 /// A flow over time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Course {
-    /// Its role.
+    /// Role.
     pub role: String,
-    /// Its arm.
+    /// Arm.
     pub arm: String,
     /// Goodput in each second, Mbit/s.
     pub x_mbps: Vec<f64>,

@@ -217,9 +217,9 @@ pub struct Report {
     pub firstflight: &'static str,
     /// Name of the battery.
     pub battery: &'static str,
-    /// Its version.
+    /// Version.
     pub version: String,
-    /// Its hash.
+    /// Hash.
     pub sha256: String,
     /// The evaluated algorithm, as requested.
     pub algorithm: String,

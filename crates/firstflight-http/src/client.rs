@@ -70,7 +70,7 @@ pub enum Verified {
 }
 
 impl Verified {
-    /// Its name in results.
+    /// Name in results.
     pub const fn name(self) -> &'static str {
         match self {
             Verified::Content => "content",
@@ -85,7 +85,7 @@ impl Verified {
 pub struct Fetched {
     /// Status of the response.
     pub status: StatusCode,
-    /// Its header fields.
+    /// Header fields.
     pub fields: HeaderMap,
     /// Bytes that arrived.
     pub bytes: u64,

@@ -74,7 +74,7 @@ pub fn parse_size(text: &str) -> Option<u64> {
 /// The requested part of an object of `total` bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Its range in the object.
+    /// Range in the object.
     pub range: Range<u64>,
     /// Size of the whole object, bytes.
     pub total: u64,

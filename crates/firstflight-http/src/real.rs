@@ -65,7 +65,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Passes every event to `observer`, once, if the sender was told to keep events.
+    /// Passes every event to `observer`, once, if the sender was set to keep events.
     pub fn read_to(&self, observer: &mut dyn Observer) {
         let mut read = self.read.iter().peekable();
         let mut delivered = 0;
@@ -201,7 +201,7 @@ impl Sender {
         })
     }
 
-    /// Its address.
+    /// Address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

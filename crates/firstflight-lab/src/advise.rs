@@ -1,9 +1,9 @@
 //! Turns an A/B test on recorded connections into a recommendation: which startup to deploy on
 //! these paths.
 //!
-//! The [`Decision`](crate::decision::Decision) of the test is the answer under three conditions:
-//! there are at least [`LEAST_CONNECTIONS`] recorded connections, the current sender is known, and
-//! the model of it reproduces the captures ([`Model`]).
+//! The [`Decision`](crate::decision::Decision) of the test is the recommendation under three
+//! conditions: there are at least [`LEAST_CONNECTIONS`] recorded connections, the current sender is
+//! known, and the model of it reproduces the captures ([`Model`]).
 
 use crate::ab::Analysis;
 use crate::ab::analysis::Part;
@@ -21,7 +21,7 @@ pub const LEAST_CONNECTIONS: usize = 5;
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Advice {
-    /// The answer in one sentence.
+    /// The recommendation in one sentence.
     pub finding: String,
     /// The arm to deploy, which may be the baseline; null if nothing is recommended.
     pub deploy: Option<String>,

@@ -82,7 +82,7 @@ impl NamedArm {
         }
     }
 
-    /// The error that says where a sender that is not ours runs.
+    /// The error that states on which testbed a foreign sender runs.
     pub(crate) fn elsewhere(&self) -> Error {
         let whose = match &self.sender {
             Sender::Stack(_) => "the QUIC stacks' own controllers run on the testbed `quic` only",

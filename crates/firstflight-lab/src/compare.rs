@@ -153,7 +153,7 @@ impl Plan {
         Plan { arms, testbed, scenario, seed: 1, repeat: 1, stages: None, resume: None }
     }
 
-    /// The same plan with trials in stages.
+    /// Runs the trials of this plan in stages.
     #[must_use]
     pub fn staged(self, stages: Stages) -> Plan {
         let plan = Plan { stages: Some(stages), ..self };

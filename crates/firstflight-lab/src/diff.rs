@@ -30,7 +30,7 @@ const OF_TESTS: [(&str, &str, &str, Better); 8] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sense {
-    /// Beyond the margin, towards the good end.
+    /// Better by more than the margin.
     Better,
     /// Beyond the margin, towards the bad end.
     Worse,

@@ -1,10 +1,10 @@
 //! Number of trials of a comparison, and statistics over them.
 //!
-//! On a random path one trial says little: with 0.1 % loss the next seed reverses the order of two
-//! arms. Trials are therefore repeated in stages until the intervals of the time ratios to the
-//! first arm are narrow enough. The rule depends on results and not on a clock, so that every
-//! machine runs the same trials. A clock limits them only if trials run in real time, where no two
-//! runs are the same anyway.
+//! On a random path one trial is not representative: with 0.1 % loss the next seed reverses the
+//! order of two arms. Trials are therefore repeated in stages until the intervals of the time
+//! ratios to the first arm are narrow enough. The rule depends on results and not on a clock, so
+//! that every machine runs the same trials. A clock limits them only if trials run in real time,
+//! where no two runs are the same anyway.
 
 use crate::measures::record;
 use crate::stats::pairs::{Mark, Pairs};

@@ -164,8 +164,8 @@ impl Scenario {
         Config { initial_window: u64::from(self.iw) * self.host.mss(), ..self.host.config() }
     }
 
-    /// The same scenario with a round trip up to half a millisecond longer, depending on the seed;
-    /// see [`rtt_jitter`].
+    /// Lengthens the round trip by up to half a millisecond, depending on the seed; see
+    /// [`rtt_jitter`].
     #[must_use]
     pub fn jittered(&self, seed: u64) -> Scenario {
         let path = self.path.clone();

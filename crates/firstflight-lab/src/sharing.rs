@@ -337,7 +337,7 @@ impl SharingPlan {
         self.plan.has_chance() || several && self.jitter > Nanos::ZERO
     }
 
-    /// The same plan with the largest number of trials that its stages allow.
+    /// Sets the number of trials to the largest that the plan's stages allow.
     #[must_use]
     pub fn staged(mut self) -> SharingPlan {
         if self.plan.stages.is_some() {

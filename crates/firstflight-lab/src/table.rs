@@ -147,7 +147,7 @@ fn add_repeats(table: &mut Table, repeats: &Repeats) {
     }
 }
 
-/// The same table for other records: each arm with its trials.
+/// The table for records of any type: each arm with its trials.
 pub(crate) fn table_of<'a, R: Field + 'a>(
     measures: &'static [Measure],
     arms: impl Iterator<Item = (&'a NamedArm, &'a [R])>,

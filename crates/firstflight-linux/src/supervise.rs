@@ -21,7 +21,7 @@ use std::{fs, thread};
 
 /// Longest time until a server must listen.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Longest time until a command must end after it was told to.
+/// Longest time that a command may take to end after a signal.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// A command and where it runs.

@@ -65,7 +65,7 @@ struct Since {
     marks: u64,
     packets: u64,
     bytes: u64,
-    /// An ACK covered so many packets that the counter may have wrapped.
+    /// An ACK covered enough packets for the counter to have wrapped.
     round: bool,
 }
 

@@ -62,9 +62,9 @@ pub struct Quality {
     pub vantage: Vantage,
     /// Fraction of the RTT that lies between the capture and the sender.
     pub share: Option<f64>,
-    /// The sender's shortest answer time to a packet that passed the capture, ms.
+    /// The sender's shortest response time to a packet that passed the capture, ms.
     pub near_ms: Option<f64>,
-    /// The receiver's shortest answer time, ms.
+    /// The receiver's shortest response time, ms.
     pub far_ms: Option<f64>,
     /// The near half of the RTT, added to the RTTs seen in the capture, ms.
     pub added_ms: f64,
@@ -88,7 +88,7 @@ pub struct Quality {
     pub clock_steps: u64,
     /// The largest of these steps, ms; negative if the clock went back.
     pub largest_step_ms: Option<f64>,
-    /// Time from data to its ACK when a proxy answers for the receiver, ms.
+    /// Time from data to its ACK when a proxy responds for the receiver, ms.
     pub proxy_ms: Option<f64>,
     /// Bytes in the other direction, which are left out.
     pub left_out_bytes: u64,

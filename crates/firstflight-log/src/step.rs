@@ -56,7 +56,7 @@ pub struct Stated {
     pub coarse: Option<Nanos>,
 }
 
-/// Facts that one of our traces states about the controller that wrote it.
+/// Facts about the controller, as stated in one of our traces.
 #[derive(Clone, Debug)]
 pub struct Ran {
     /// The arm's full text.

@@ -17,7 +17,7 @@ pub(crate) fn numbered(mut rows: Vec<Row>) -> Vec<Row> {
 /// Results of one document.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Chapter {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
     /// Document and version.
     pub document: &'static str,
@@ -29,7 +29,7 @@ pub struct Chapter {
     pub findings: Vec<String>,
     /// Its rows, in the order of the list; the gates and cases of one claim are adjacent.
     pub rows: Vec<Row>,
-    /// Its figures.
+    /// Figures.
     pub figures: Vec<Figure>,
     /// Claims without a measured value, and values without a claim. A test requires this to be empty.
     #[serde(skip)]

@@ -54,7 +54,7 @@ pub(crate) fn own_exit(outcome: &Outcome) -> Option<&Exit> {
 
 /// One of several flows.
 pub(crate) struct Sender<'a> {
-    /// Its arm.
+    /// Arm.
     pub arm: &'a NamedArm,
     /// Traffic.
     pub app: App,

@@ -174,7 +174,7 @@ struct Connection {
     packets: u64,
     taken: Vec<u64>,
     overtaken: Vec<(u64, u64)>,
-    /// Its arm and early retransmit; `None` if the result is valid for any.
+    /// Arm and early retransmit; `None` if the result is valid for any.
     server: Option<(&'static str, Option<early_retransmit::Options>)>,
     counted: Counted,
 }

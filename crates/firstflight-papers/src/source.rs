@@ -251,7 +251,7 @@ pub struct Source {
     pub document: &'static str,
     /// Statements about its experiments.
     pub stated: &'static str,
-    /// Its claims.
+    /// Claims.
     pub items: Vec<Item>,
     /// Our assumptions where the document is silent.
     pub assumptions: Vec<Assumption>,

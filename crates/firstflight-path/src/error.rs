@@ -1,4 +1,4 @@
-//! The error type of every crate above the core: one line that says what is wrong and what is
+//! The error type of every crate above the core: one line that states what is wrong and what is
 //! allowed.
 
 use std::fmt;

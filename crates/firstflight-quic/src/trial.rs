@@ -282,7 +282,7 @@ struct Seen {
 
 impl Seen {
     /// Whether data is outstanding. An MTU probe is not data: a client that has everything closes
-    /// without it, and a controller is not told of its loss.
+    /// without it, and its loss is not reported to a controller.
     fn is_open(&self) -> bool {
         self.inflight > 0 && self.probe != Some(self.inflight)
     }

@@ -89,7 +89,7 @@ pub struct Asked {
     captured: Captured,
 }
 
-/// The answer and its evidence.
+/// The recommendation and its evidence.
 pub struct Advised {
     /// The answer.
     pub advice: Advice,
@@ -115,7 +115,7 @@ impl AdviseRequest {
 }
 
 impl Asked {
-    /// Derives the answer from the results of the test.
+    /// Derives the recommendation from the results of the test.
     pub fn answer(self, tallies: &Tallies) -> Advised {
         let Asked { test, captured } = self;
         let warnings = test.population.warnings();

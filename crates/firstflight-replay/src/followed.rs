@@ -23,9 +23,9 @@ pub struct Sender {
     pub recorded: Option<Recorded>,
     /// Its first slow start threshold, bytes.
     pub ssthresh: Option<u64>,
-    /// Its highest pacing rate, bits per second.
+    /// Highest pacing rate, bits per second.
     pub pacing: Option<u64>,
-    /// Its highest bandwidth estimate, bits per second.
+    /// Highest bandwidth estimate, bits per second.
     pub bandwidth: Option<u64>,
 }
 

@@ -95,7 +95,7 @@ pub struct Run {
     pub left: Option<Left>,
     /// Last aim before the exit.
     pub aim: Option<Aim>,
-    /// Its window at the end.
+    /// Window at the end.
     pub cwnd: u64,
     /// If the connection ended without an exit: the share of the window that was in flight at the
     /// last ACK, in percent.

@@ -65,9 +65,9 @@ pub struct StartupRow {
     pub ack: Option<u64>,
     /// Number of round trips completed.
     pub rounds: Option<u32>,
-    /// Its window at detection, before any reduction.
+    /// Window at detection, before any reduction.
     pub cwnd: Option<u64>,
-    /// Its window at detection over the path's BDP.
+    /// Window at detection over the path's BDP.
     pub bdp_ratio: Option<f64>,
     /// Bytes that were really in flight.
     pub inflight: Option<u64>,
@@ -87,7 +87,7 @@ pub struct StartupRow {
     pub aim_ratio: Option<f64>,
     /// Time at which it set the threshold.
     pub aim_ms: Option<f64>,
-    /// Its window at the end of the trace.
+    /// Window at the end of the trace.
     pub cwnd_end: u64,
 }
 
@@ -101,15 +101,15 @@ pub struct SenderRow {
     pub reason: Option<&'static str>,
     /// Time of the exit: as recorded, or of its first threshold.
     pub time_ms: Option<f64>,
-    /// Its window at the exit.
+    /// Window at the exit.
     pub cwnd: Option<u64>,
-    /// Its largest window.
+    /// Largest window.
     pub cwnd_max: Option<u64>,
-    /// Its first threshold.
+    /// First threshold.
     pub ssthresh: Option<u64>,
-    /// Its highest pacing rate.
+    /// Highest pacing rate.
     pub pacing_mbps: Option<f64>,
-    /// Its highest bandwidth estimate.
+    /// Highest bandwidth estimate.
     pub bandwidth_mbps: Option<f64>,
 }
 
@@ -147,7 +147,7 @@ pub struct ConnectionRow {
     pub rtt_p95_ms: Option<f64>,
     /// Best sustained delivery rate: over four round trips, or 100 ms.
     pub best_rate_mbps: Option<f64>,
-    /// The same rate including headers, as links count.
+    /// The same rate including headers, as a link's rate does.
     pub best_rate_wire_mbps: Option<f64>,
     /// Start of the window with that rate.
     pub best_rate_at_ms: Option<f64>,

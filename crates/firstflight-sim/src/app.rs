@@ -75,8 +75,8 @@ impl App {
         }
     }
 
-    /// The same application, with every part except a bulk object rounded up to whole packets of
-    /// `payload` bytes.
+    /// Rounds every part of the application, except a bulk object, up to whole packets of `payload`
+    /// bytes.
     #[must_use]
     pub fn in_packets(&self, payload: u64) -> App {
         let whole = |bytes: u64| bytes.div_ceil(payload.max(1)) * payload;
@@ -121,7 +121,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// Its size in bytes.
+    /// Size in bytes.
     pub const fn bytes(&self) -> u64 {
         self.to - self.from
     }
@@ -143,7 +143,7 @@ impl Part {
 pub struct Interval {
     /// Start of the interval, counted from the start of the run.
     pub from: Nanos,
-    /// Its end.
+    /// End.
     pub to: Nanos,
     /// Bytes of the blocks that the send buffer took during the interval.
     pub bytes: u64,

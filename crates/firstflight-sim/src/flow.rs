@@ -225,7 +225,7 @@ impl<E: Ends> Flow<E> {
         self
     }
 
-    /// Its packets sent and lost so far.
+    /// Packets sent and lost so far.
     pub(crate) fn counted(&self) -> Counted {
         Counted { sent: self.sent, dropped: self.drops.total() }
     }

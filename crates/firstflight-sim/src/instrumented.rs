@@ -89,7 +89,7 @@ impl<S: Combined, L: Company<S>> Instrumented<S, L> {
         }
     }
 
-    /// The same controller with these followers, before any event.
+    /// Adds these followers to the controller, before any event.
     #[must_use]
     pub fn in_company(self, company: L) -> Instrumented<S, L> {
         Instrumented { recorder: company, settled: false, ..self }

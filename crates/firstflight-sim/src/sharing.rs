@@ -86,7 +86,7 @@ pub struct SharedOutcome {
     /// Bytes delivered in order by each flow just before each multiple of the sampling interval,
     /// starting at zero.
     pub delivered: Vec<Vec<u64>>,
-    /// Bytes sent and lost by each flow at the same times, if the arrangement asks for it.
+    /// Bytes sent and lost by each flow at the same times, if the arrangement requests them.
     pub counted: Vec<Vec<Counted>>,
     /// Bytes queued at the bottleneck, without the packet in service, at each multiple of the
     /// arrangement's sampling interval.

@@ -12,7 +12,7 @@ pub const NEVER: u64 = u64::MAX;
 
 /// An item with an arrival time, ns.
 pub trait Arrives: Plain {
-    /// Its arrival time.
+    /// Arrival time.
     fn at(&self) -> u64;
 }
 

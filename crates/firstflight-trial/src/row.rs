@@ -47,7 +47,7 @@ impl Cell for bool {
 /// A column of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its name, with its unit.
+    /// Name, with its unit.
     pub name: &'static str,
     /// The unit, empty for words and counts.
     pub unit: &'static str,

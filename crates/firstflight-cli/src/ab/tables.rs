@@ -97,7 +97,7 @@ pub(super) fn by_part(analysis: &Analysis) -> Vec<Sheet> {
     PARTS.iter().filter_map(|(part, title)| of_part(analysis, *part, title, false)).collect()
 }
 
-/// The same tables for the terminal, each below its title. If the arms do not fit side by side,
+/// The tables by part for the terminal, each below its title. If the arms do not fit side by side,
 /// intervals move below their values before an arm is dropped.
 pub(super) fn by_part_text(analysis: &Analysis) -> String {
     let text = |(part, title): &(Part, &str)| {
@@ -178,7 +178,7 @@ pub(super) fn self_check(analysis: &Analysis) -> String {
     )
 }
 
-/// The assumptions for which the answer holds, in a line.
+/// The assumptions under which the decision holds, in one line.
 pub(super) fn worlds(analysis: &Analysis) -> Option<String> {
     let [_, others @ ..] = &analysis.decision.worlds[..] else { return None };
     let least = others.iter().map(|world| world.connections).min()?;

@@ -234,7 +234,7 @@ fn map(sweep: &Sweep, judged: &Judged, width: Option<usize>) -> Vec<Sheet> {
 /// Maximum number of letters of equal arms in a cell of a map.
 const MOST_LETTERS: usize = 3;
 
-/// The same map with names, for formats that have enough room.
+/// The map with names instead of letters, for formats that have enough room.
 fn named_map(sweep: &Sweep, judged: &Judged) -> Sheet {
     let arms: Vec<&str> = sweep.arms().collect();
     let cell = |best: &Option<Best>| {

@@ -31,7 +31,7 @@ pub fn encode(experiment: &Experiment, tallies: &Tallies) -> Vec<u8> {
 /// Decodes a file, with the test it belongs to.
 ///
 /// # Errors
-/// A one-line message that says why the file is invalid; `name` is its name.
+/// A one-line message that states why the file is invalid; `name` is its name.
 pub fn decode(name: &str, bytes: &[u8]) -> Result<(Experiment, Tallies), Error> {
     let bad = |what: &str| {
         Error::new(format!(

@@ -31,7 +31,7 @@ pub trait Foreign {
     /// never set.
     fn window(&self) -> (u64, Option<u64>);
 
-    /// Whether it ended or did not answer in time. The preceding error is then a finding about the
+    /// Whether it ended or did not respond in time. The preceding error is then a finding about the
     /// controller, not about the way it was called.
     fn died(&self) -> bool {
         false

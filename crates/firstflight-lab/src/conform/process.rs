@@ -15,9 +15,9 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-/// Longest answer that is read, bytes.
+/// Maximum length of a response, bytes.
 const LONGEST: u64 = 4096;
-/// The first answer may take this many times as long: a program may have to be compiled.
+/// The first response may take this many times as long: a program may have to be compiled.
 const FIRST: u32 = 6;
 
 /// A controller in a separate process.

@@ -29,11 +29,11 @@ const T_BATCHES: f64 = 2.131_449_545_559_323;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Is {
-    /// Entirely beyond the margin on the good side.
+    /// Better: entirely beyond the margin.
     Better,
-    /// Not beyond the margin on the bad side.
+    /// No worse: not beyond the margin in the bad direction.
     NoWorse,
-    /// Entirely beyond the margin on the bad side.
+    /// Worse: entirely beyond the margin in the bad direction.
     Worse,
     /// None of these.
     Open,
@@ -52,10 +52,10 @@ pub struct Effect {
     pub margin: f64,
     /// Classification.
     pub is: Is,
-    /// Whether the interval extends beyond the margin on the good side.
+    /// Whether the interval extends beyond the margin in the good direction.
     #[serde(skip)]
     pub(super) reaches: bool,
-    /// Whether the interval lies on the good side of zero.
+    /// Whether the whole interval is better than zero.
     #[serde(skip)]
     pub(super) gains: bool,
     /// Whether the interval lies within the margin on both sides.

@@ -40,7 +40,7 @@ impl Refusal {
 
 /// A TCP host whose connection a script drives. Times are nanoseconds after the start.
 pub(super) trait Host {
-    /// Whether time passes by itself, so that each event waits for its time.
+    /// Whether real time passes, so that each event must be waited for.
     const REAL_TIME: bool;
 
     /// Waits until `until`.

@@ -19,7 +19,7 @@ const STAMP_BYTES: u32 = 12;
 /// Most segments that a script sends; a sender that exceeds this is broken.
 const MOST_SEGMENTS: usize = 1_000_000;
 
-/// Facts of the handshake.
+/// Facts about the handshake.
 #[derive(Clone, Debug, Default)]
 struct Handshake {
     /// The SYN of the script's end.
@@ -168,7 +168,7 @@ impl<'a> Simulated<'a> {
         times.into_iter().flatten().map(|time| time.0).min()
     }
 
-    /// Processes everything that happens by itself until `until`.
+    /// Processes all events up to `until` that need no input.
     fn advance(&mut self, until: u64) {
         while let Some(next) = self.next_event().filter(|&next| next <= until) {
             if self.sent.len() > MOST_SEGMENTS {

@@ -18,7 +18,7 @@ pub struct Answer {
     pub withheld: Option<String>,
     /// Caveats to read first.
     pub warnings: Vec<String>,
-    /// Each arm by itself; the baseline first.
+    /// The data of each arm alone; the baseline comes first.
     pub arms: Vec<ArmRow>,
     /// Each arm against the baseline.
     pub results: Vec<EffectRow>,
@@ -100,7 +100,7 @@ pub struct EffectRow {
     /// Reduction of its times in percent, at equal size, with the 95 % interval for an end date
     /// that was fixed in advance.
     pub reduction_pct: Option<Interval>,
-    /// The same with an interval that holds at every look; `None` if either arm has fewer than 100
+    /// The same reduction with its always-valid interval; `None` if either arm has fewer than 100
     /// effective units.
     pub always_valid_pct: Option<Interval>,
     /// Two-sided p-value.
@@ -151,7 +151,7 @@ pub struct TotalsRow {
     pub baseline_value: Option<f64>,
     /// The arm's value over the baseline's; `None` if either has fewer than 50 events.
     pub times: Option<Interval>,
-    /// The same with an interval that holds at every look.
+    /// The same ratio with its always-valid interval.
     pub always_valid_times: Option<Interval>,
 }
 

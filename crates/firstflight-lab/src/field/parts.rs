@@ -18,7 +18,8 @@ pub(super) fn reduction(value: f64, half: f64) -> Interval {
     reduction_within(value, [value - half, value + half])
 }
 
-/// The same from the two ends of the interval.
+/// The reduction in percent, with its interval, from a mean logarithm and the two ends of its
+/// interval.
 pub(super) fn reduction_within(value: f64, [low, high]: [f64; 2]) -> Interval {
     Interval { value, low, high }.map(|log| -100.0 * libm::expm1(log))
 }

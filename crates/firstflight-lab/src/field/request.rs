@@ -50,7 +50,7 @@ pub struct FieldRequest {
     /// reduce variance, and `--by` accepts their columns
     #[arg(long, value_name = "FILE", conflicts_with = "before")]
     pub earlier: Option<PathBuf>,
-    /// Column that says whether everything arrived [default: acked_all, if there is one]
+    /// Column that states whether everything arrived [default: acked_all, if there is one]
     #[arg(long, value_name = "COLUMN")]
     pub complete: Option<String>,
     /// Column with the time slot, counted from 0, if arms took turns: slots 0 and 1 form a pair, 2 and 3 the next, and a pair is one unit [default: slot, if there is one]

@@ -121,7 +121,7 @@ impl<'a> Field<'a> {
         self.place.bad(self.offset, format_args!("{}: {message}", self.name))
     }
 
-    /// The same field under another name, for errors that concern a part of it.
+    /// Gives the field a different name, for errors that concern a part of it.
     pub(super) fn renamed(&self, name: &str) -> Field<'a> {
         Field { place: self.place, name: name.to_owned(), offset: self.offset, value: self.value }
     }

@@ -72,8 +72,8 @@ pub(super) const AB: Page<'_> = Page {
     scripts: &[include_str!("ab_charts.js"), include_str!("ab.js")],
 };
 
-/// The page of an answer for recorded paths: that of an A/B test, with the answer above it and the
-/// input data below.
+/// The page of a recommendation for recorded paths: the page of an A/B test, with the
+/// recommendation above it and the input data below.
 pub(super) const ADVICE: Page<'_> = Page {
     kind: "advice",
     skip: "answer",
@@ -145,8 +145,8 @@ impl Page<'_> {
         self.fill_with(title, version, json, None)
     }
 
-    /// The same page with a simulator inside. Its policy then allows the page to compile and run
-    /// it.
+    /// Like [`Page::fill`], with the simulator embedded. The page's policy then allows it to
+    /// compile and run the simulator.
     pub fn fill_with(
         &self,
         title: &str,

@@ -152,7 +152,7 @@ impl Experiment {
         self.entry(TITLE_KEY).map(|entry| entry.values[0].as_str())
     }
 
-    /// The same error, with the name of the file.
+    /// Adds the name of the file to an error.
     #[must_use]
     pub fn at(&self, bad: &Error) -> Error {
         // The parser's message starts with the option, whose line in the file is known.

@@ -34,7 +34,7 @@ impl Pairs<'_> {
         Pairs { arms, level: 0.0 }.among(arms.len())
     }
 
-    /// The same pairs as part of `count` arms, all of whose intervals hold simultaneously.
+    /// Treats the pairs as part of `count` arms, so that all intervals hold simultaneously.
     #[must_use]
     pub fn among(self, count: usize) -> Self {
         let pairs = count * count.saturating_sub(1) / 2;

@@ -15,7 +15,7 @@ pub fn resampled(
     resampled_each(n, resamples, &|units| vec![statistic(units)])[0]
 }
 
-/// The same for several statistics of the same resamples.
+/// Like [`resampled`], for several statistics of the same resamples.
 pub fn resampled_each(
     n: usize,
     resamples: usize,

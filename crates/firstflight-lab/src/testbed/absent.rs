@@ -1,4 +1,4 @@
-//! A testbed that this build does not include: it is known by name, and its error says how to get
+//! A testbed that this build does not include: its name is known, and its error states how to get
 //! it.
 
 use super::bed::{Info, Testbed};

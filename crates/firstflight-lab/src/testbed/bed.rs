@@ -155,7 +155,7 @@ pub trait Testbed: Send + Sync {
     /// Checks that this build and this machine support it.
     ///
     /// # Errors
-    /// A one-line message that says what is missing and how to get it.
+    /// A one-line message that states what is missing and how to get it.
     fn available(&self) -> Result<(), Error> {
         Ok(())
     }

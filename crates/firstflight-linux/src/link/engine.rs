@@ -54,7 +54,7 @@ impl Engine {
         Engine { witness: notes.then(Witness::default), ..self }
     }
 
-    /// Runs until told to stop. No logging, no allocation once the path is full, and a single
+    /// Runs until it is stopped. No logging, no allocation once the path is full, and a single
     /// clock.
     pub(crate) fn run(mut self) -> Report {
         let not_first = become_first();

@@ -127,7 +127,7 @@ impl Engine {
         })
     }
 
-    /// Runs until told to stop.
+    /// Runs until it is stopped.
     pub(super) fn run(mut self) -> RelayReport {
         let not_first = become_first();
         let start = Instant::now();

@@ -57,7 +57,7 @@ enum Client {
 pub(super) struct Fetched {
     /// Time of the last byte; `None` if it did not arrive.
     pub(super) after: Option<Duration>,
-    /// Why the client failed by itself, if it did.
+    /// Why the client failed on its own, if it did.
     pub(super) failure: Option<String>,
 }
 

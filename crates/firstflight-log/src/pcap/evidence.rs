@@ -1,4 +1,4 @@
-//! Evidence of where and how well a connection was captured: answer times of both ends, hops,
+//! Evidence of where and how well a connection was captured: response times of both ends, hops,
 //! copies of frames, clock steps. It is collected as frames are read and uses bounded memory.
 
 use super::frame::Frame;
@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 /// Maximum time between the copies of a frame.
 const COPY_WITHIN: Nanos = Nanos::from_millis(1);
-/// The same where neither the RTT nor an IP identification is known.
+/// Maximum time between the copies of a frame if neither the RTT nor an IP identification is known.
 const COPY_BLINDLY: Nanos = Nanos(100_000);
 /// Maximum TTL difference between a frame and a copy that was routed again.
 const MOST_HOPS: u8 = 8;
@@ -89,11 +89,11 @@ impl Print {
 pub(super) struct End {
     /// Largest TTL of its packets.
     pub(super) ttl: u8,
-    /// Its answer time in the handshake.
+    /// Response time in the handshake.
     pub(super) handshake: Option<Nanos>,
-    /// Its shortest time from data of the other end to the ACK.
+    /// Shortest time from data of the other end to the ACK.
     pub(super) data: Option<Nanos>,
-    /// Its shortest time to echo a timestamp of the other end.
+    /// Shortest time to echo a timestamp of the other end.
     pub(super) echo: Option<Nanos>,
     /// Longest time for which it still echoed an older timestamp after a new one of the other end
     /// had passed; it is at least that far away.
@@ -126,7 +126,7 @@ fn least(known: &mut Option<Nanos>, sample: Nanos) {
 }
 
 impl End {
-    /// Its shortest answer time of any kind.
+    /// Shortest response time of any kind.
     pub(super) fn answers(&self) -> Option<Nanos> {
         [self.handshake, self.data, self.echo].into_iter().flatten().min()
     }
@@ -289,7 +289,7 @@ impl Evidence {
         false
     }
 
-    /// The shortest round trip according to the answers of both ends.
+    /// The shortest round trip according to the responses of both ends.
     pub(super) fn turn(&self) -> Option<Nanos> {
         Some(self.ends[0].answers()? + self.ends[1].answers()?)
     }

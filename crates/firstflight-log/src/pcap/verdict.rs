@@ -51,7 +51,7 @@ fn said(nanos: Nanos) -> String {
     time(ms(nanos))
 }
 
-/// Whether an end that answers after `half` of `rtt` is near.
+/// Whether an end that responds after `half` of `rtt` is near.
 pub(super) fn is_near(half: Nanos, rtt: Nanos) -> bool {
     half.0.saturating_mul(NEAR) < rtt.0
 }

@@ -16,7 +16,7 @@ pub use firstflight::fields::Kind;
 /// A column of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
     /// Type of the value.
     pub kind: Kind,

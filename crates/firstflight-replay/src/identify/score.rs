@@ -32,8 +32,8 @@ const BUCKET: u64 = 10;
 const UNUSUAL: f64 = -3.0;
 /// Width for the difference between the level after the first loss and the predicted reduction.
 const LEVEL: f64 = 0.04;
-/// The same for startups that cut to what was delivered: a capture shows a loss later than the sender
-/// knew it, and what was delivered by then is another amount.
+/// This width for startups that reduce the window to the delivered amount: a capture shows a loss
+/// later than the sender detected it, and by then more has been delivered.
 const DELIVERED_LEVEL: f64 = 0.15;
 /// A level further off than this is none that a recovery of these leaves: what the capture shows of
 /// the recovery was misread, or it is a stranger's.
@@ -57,9 +57,9 @@ pub(super) fn log_likelihood(deviation: f64, seen: Seen) -> f64 {
     laplace(deviation, width)
 }
 
-/// The same for the round trips after the first loss. Their common level is the result of the
-/// window reduction: it may differ from the hypothesis at a cost, and is returned as the logarithm
-/// of predicted over sent. Deviations from that level count in full.
+/// The log-likelihood of the round trips after the first loss. Their common level is the result of
+/// the window reduction: it may differ from the hypothesis at a cost, and is returned as the
+/// logarithm of predicted over sent. Deviations from that level count in full.
 pub(super) fn after_loss(deviations: &[f64], to_delivered: bool) -> (f64, Option<f64>) {
     let mut sorted = deviations.to_vec();
     sorted.sort_by(f64::total_cmp);

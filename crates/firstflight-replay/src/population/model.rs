@@ -17,7 +17,7 @@ const FIT_SEEDS: u64 = 3;
 const CHECK_SEEDS: u64 = 20;
 /// Buffers tried, relative to the one that losses show.
 const NEAR: [f64; 5] = [0.67, 0.82, 1.0, 1.22, 1.5];
-/// The same if no loss showed one: the maximum queueing delay is a lower bound.
+/// Buffers tried if no loss shows one: the maximum queueing delay is then a lower bound.
 const FAR: [f64; 5] = [1.0, 1.5, 2.2, 3.3, 5.0];
 /// Loss ratios tried, relative to the loss without a queue.
 const LOSSES: [f64; 4] = [0.0, 0.5, 1.0, 1.5];

@@ -6,7 +6,7 @@
 //! connections. The result therefore shows the effect on each group, and how much the effects
 //! differ. If the ACKs of a connection followed a grid, its return path gets that grid. A buffer
 //! that no loss showed is assumed from the round trip, and each assumption is listed with the range
-//! over which an answer must hold.
+//! over which a recommendation must hold.
 
 use super::entry::{Entry, MOST_BYTES, grid, size};
 use super::model::Ends;
@@ -137,7 +137,7 @@ fn group(text: &mut String, name: &str, weight: f64, members: &[&Entry]) {
     }
 }
 
-/// The sources of the values, and the ranges over which an answer must hold.
+/// The sources of the values, and the ranges over which a recommendation must hold.
 fn assumptions(entries: &[Entry], ends: &Ends) -> (String, Vec<Assumed>) {
     let n = entries.len();
     let count = |what: &dyn Fn(&Entry) -> bool| entries.iter().filter(|entry| what(entry)).count();

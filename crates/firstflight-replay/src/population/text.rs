@@ -2,7 +2,7 @@
 
 /// Quantiles that are written if there are enough connections.
 const SHARES: [f64; 11] = [0.01, 0.05, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9, 0.95, 0.99];
-/// A group with fewer connections says nothing about its tails.
+/// Minimum size of a group for quantiles in its tails.
 pub(super) const FEW: usize = 100;
 
 /// The quantile of sorted values, interpolated linearly.

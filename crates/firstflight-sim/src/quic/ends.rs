@@ -104,8 +104,7 @@ impl<S: Combined, L: Company<S>> Flow<S, L> {
 }
 
 impl Host {
-    /// The same hosts with a receiver that merges arrivals within `hold` ns, up to `bytes`, before
-    /// it acknowledges.
+    /// Makes the receiver merge arrivals within `hold` ns, up to `bytes`, before it acknowledges.
     #[must_use]
     pub fn merging(self, hold: u64, bytes: u64) -> Host {
         let most = bytes / u64::from(self.datagram.max(1));
@@ -116,7 +115,7 @@ impl Host {
         }
     }
 
-    /// The same hosts on a path whose receiver acknowledges by time: the longest ACK delay is one
+    /// Adapts the hosts to a path whose receiver acknowledges by time: the longest ACK delay is one
     /// of the receiver's transport parameters (RFC 9000 section 18.2), so the sender knows it, too.
     #[must_use]
     pub fn agreeing(self, path: &Path) -> Host {
@@ -128,7 +127,7 @@ impl Host {
         }
     }
 
-    /// The same hosts, with the receiver behaviour of this path.
+    /// Applies the receiver behaviour that the path specifies.
     #[must_use]
     pub fn receiving(self, path: &Path) -> Host {
         let counting = match path.acks() {

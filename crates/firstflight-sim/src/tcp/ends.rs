@@ -91,14 +91,13 @@ impl<S: Combined, L: Company<S>> Flow<S, L> {
 }
 
 impl Host {
-    /// The same hosts with a receiver that merges arrivals within `hold` ns, up to `bytes`, before
-    /// it acknowledges.
+    /// Makes the receiver merge arrivals within `hold` ns, up to `bytes`, before it acknowledges.
     #[must_use]
     pub fn merging(self, hold: u64, bytes: u64) -> Host {
         Host { ack_every: AckEvery::Bytes(bytes), ack_delay: hold, ..self }
     }
 
-    /// The same hosts, with the receiver behaviour of this path.
+    /// Applies the receiver behaviour that the path specifies.
     #[must_use]
     pub fn receiving(self, path: &Path) -> Host {
         let counting = match path.acks() {

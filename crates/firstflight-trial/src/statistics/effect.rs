@@ -20,7 +20,7 @@ pub const LEAST_UNITS: u32 = 2;
 pub struct Effect {
     /// The arm's mean minus the baseline's, compared within strata.
     pub value: f64,
-    /// Its variance.
+    /// Variance.
     pub variance: f64,
     /// Degrees of freedom for Student's t.
     pub degrees: f64,

@@ -21,7 +21,7 @@ pub struct Totals {
     pub events: [f64; 2],
     /// ln of the arm's ratio over the baseline's.
     pub value: f64,
-    /// Its variance; infinite if either arm has fewer than [`LEAST_EVENTS`] events.
+    /// Variance; infinite if either arm has fewer than [`LEAST_EVENTS`] events.
     pub variance: f64,
     /// Degrees of freedom for Student's t, by Welch and Satterthwaite from effective units; the
     /// number of effective units minus two if units are on both sides.
