@@ -22,7 +22,7 @@ use firstflight_lab::compare::Keep;
 use firstflight_lab::request::Asked;
 use firstflight_lab::sharing::{Sharing, SharingPlan};
 use firstflight_lab::table::{figure, table};
-use firstflight_lab::{Comparison, Error, Plan, TrialRow};
+use firstflight_lab::{Comparison, Error, NamedArm, Plan, TrialRow};
 use firstflight_table::text::one_line;
 use firstflight_web::inside;
 use std::path::PathBuf;
@@ -207,8 +207,10 @@ pub(crate) fn as_text(comparison: &Comparison) -> String {
         format!("queue {}", figure(bytes as f64, "bytes"))
     });
     let title = title(comparison);
+    let own_window = |arm: &NamedArm| arm.parts().is_some_and(|arm| arm.sender.iw.is_some());
+    let default = if comparison.plan.arms.iter().any(own_window) { "default " } else { "" };
     let about = format!(
-        "{}, {queue}, BDP {}; initial window {} packets, {}",
+        "{}, {queue}, BDP {}; {default}initial window {} packets, {}",
         figure(plan.bytes as f64, "bytes"),
         figure(plan.bdp_bytes as f64, "bytes"),
         plan.iw,

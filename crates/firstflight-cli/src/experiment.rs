@@ -239,7 +239,7 @@ fn as_text(title: Option<&str>, cells: &[ExperimentCell], answers: &[Answer]) ->
         let (metric, overview) = overview(cells, answers);
         let _ = write!(
             text,
-            "\n{TITLE}{metric}{TITLE:#}\n{}\n{QUIET}* best in its column, ≈ no significant difference from it (95 %){QUIET:#}\n",
+            "\n{TITLE}{metric}{TITLE:#}\n{}\n{QUIET}* best in its column, ≈ not significantly different from the best (95 %){QUIET:#}\n",
             lay_out(&overview)
         );
     }

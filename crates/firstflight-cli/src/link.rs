@@ -35,7 +35,7 @@ pub(crate) struct Options {
     /// Shell command to run at the other end of the link; COMMAND starts once it listens
     #[arg(long, value_name = "LINE")]
     server: Option<String>,
-    /// COMMAND (with --udp, the clients) sends the data: the path's forward direction starts at its end
+    /// Send from COMMAND (with --udp, from the clients): the path's forward direction starts at that end
     #[arg(long)]
     upload: bool,
     /// Seed of every random draw

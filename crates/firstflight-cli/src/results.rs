@@ -77,7 +77,7 @@ pub(crate) fn trials_in_words(seed: u64, repeat: u32) -> String {
 pub(crate) fn legend(repeat: u32) -> String {
     match repeat {
         1 => "* best in its column",
-        _ => "* best in its column, ≈ no significant difference from it (95 %)",
+        _ => "* best in its column, ≈ not significantly different from the best (95 %)",
     }
     .to_owned()
 }

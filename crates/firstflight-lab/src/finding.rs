@@ -75,14 +75,14 @@ impl Repeats {
             }
             (_, []) => "No arm finished every trial within the limit".to_owned(),
             (_, near) if near.len() == competing.iter().filter(|one| **one).count() => {
-                format!("No arm is fastest: {} cannot be told apart", names(near))
+                format!("No arm is fastest: {} do not differ significantly", names(near))
             }
             (_, near) => {
                 let first = near.iter().copied().find(|arm| *arm > 0);
                 let time = first.filter(|_| !near.contains(&0)).map_or(String::new(), |arm| {
                     format!("; {} takes {}", arms[arm], self.against(arm, 0))
                 });
-                format!("The fastest are {}, which cannot be told apart{time}", names(near))
+                format!("The fastest are {}, which do not differ significantly{time}", names(near))
             }
         };
         let _ = write!(words, " ({trials} trials");
