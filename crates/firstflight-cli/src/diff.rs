@@ -10,6 +10,7 @@ use crate::terminal::{width, wrap};
 use clap::{Args, ValueEnum};
 use firstflight_lab::Error;
 use firstflight_lab::diff::{Change, Diff, Sense};
+use firstflight_lab::table::change;
 use firstflight_path::input;
 use std::path::{Path, PathBuf};
 
@@ -174,7 +175,7 @@ pub(crate) fn number(value: Option<f64>) -> String {
 }
 
 pub(crate) fn percent(change_pct: Option<f64>) -> String {
-    change_pct.map_or("-".to_owned(), |percent| format!("{percent:+.1} %"))
+    change_pct.map_or("-".to_owned(), |percent| format!("{} %", change(percent)))
 }
 
 fn told(change: &Change) -> String {

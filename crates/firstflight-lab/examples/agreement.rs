@@ -11,6 +11,7 @@
 mod real;
 
 use firstflight_lab::compare::Keep;
+use firstflight_lab::table::change;
 use firstflight_lab::testbed::{quic, sim};
 use firstflight_lab::{Error, Plan, Scenario, Testbed, TrialRow, parse_arms};
 use firstflight_path::Path;
@@ -103,10 +104,11 @@ fn trials(
     Ok(Plan { testbed, ..Plan::new(parse_arms(ARMS)?, scenario) }.run(Keep::Rows, &|| {})?.rows)
 }
 
-/// How far `b` is from `a`, in bold above 5 %.
+/// Difference of `b` from `a` in percent, bold above 5 %.
 fn off(a: f64, b: f64) -> String {
     let percent = (b / a - 1.0) * 100.0;
-    if percent.abs() > 5.0 { format!("**{percent:+.1} %**") } else { format!("{percent:+.1} %") }
+    let bold = if percent.abs() > 5.0 { "**" } else { "" };
+    format!("{bold}{} %{bold}", change(percent))
 }
 
 fn main() -> Result<(), Error> {

@@ -7,6 +7,7 @@
 //! target/release/examples/linux > docs/linux-results.md`
 
 use firstflight_lab::compare::Keep;
+use firstflight_lab::table::change;
 use firstflight_lab::testbed::{linux, sim};
 use firstflight_lab::{Error, Plan, Scenario, Testbed, TrialRow, hosts_of_tcp, parse_arms};
 use firstflight_path::Path;
@@ -122,10 +123,11 @@ fn percent(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole * 100.0 } else { 0.0 }
 }
 
-/// How far `b` is from `a`, in bold above 10 %.
+/// Difference of `b` from `a` in percent, bold above 10 %.
 fn off(a: f64, b: f64) -> String {
     let off = (b / a - 1.0) * 100.0;
-    if off.abs() > 10.0 { format!("**{off:+.1} %**") } else { format!("{off:+.1} %") }
+    let bold = if off.abs() > 10.0 { "**" } else { "" };
+    format!("{bold}{} %{bold}", change(off))
 }
 
 fn load() -> String {
@@ -186,9 +188,9 @@ fn download(name: &str, path: &str, megabytes: u64) -> Result<(), Error> {
         (of(arm) / of(HYSTART_OFF.0) - 1.0) * 100.0
     };
     println!(
-        "\nAgainst HyStart off: BEST {:+.1} %, HyStart on {:+.1} %.",
-        against_off("best"),
-        against_off(HYSTART_ON.0)
+        "\nCompared with HyStart off: BEST {} %, HyStart on {} %.",
+        change(against_off("best")),
+        change(against_off(HYSTART_ON.0))
     );
     Ok(())
 }
