@@ -82,7 +82,7 @@ fn page(judged: &[Judged], rules: &BTreeMap<String, String>) -> String {
     let mut text = format!(
         "# Other stacks' test suites\n\n\
          The suites of {suites} QUIC stacks have {} tests of congestion control and loss detection. {asked} of them state values \
-         that our code can be asked for. It agrees with {} tests and differs from {}; {} named rules explain every difference.\n\n\
+         that our code can compute. It agrees with {} tests and differs from {}; {} named rules explain every difference.\n\n\
          We transcribed the values, not the code, into one table per suite (`crates/firstflight-lab/tests/foreign/`). One test runs \
          every row against our code and fails if our value changes. It also generates this page and the \
          [list of all tests](foreign-tests.md): `WRITE_DOCS=1 cargo test -p firstflight-lab foreign`. For packetdrill scripts see \
