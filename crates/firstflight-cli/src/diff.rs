@@ -127,7 +127,7 @@ impl Output for Shown<'_> {
             text += &(wrap(&line, 0, width()) + "\n");
         }
         if !diff.alone.is_empty() {
-            let line = format!("In one of the answers only: {}", diff.alone.join(", "));
+            let line = format!("Only in one of the results: {}", diff.alone.join(", "));
             text += &(wrap(&line, 2, width()) + "\n");
         }
         text

@@ -25,7 +25,7 @@ function gridMap(arm) {
 async function computeGrid(run) {
   if (!report?.series.length) {
     byId("grid").replaceChildren();
-    byId("grid-state").textContent = report ? "Of one flow at a time only: leave out the competing flow." : "";
+    byId("grid-state").textContent = report ? "Available for single flows only: leave out the competing flow." : "";
     return;
   }
   background ??= new Asker();

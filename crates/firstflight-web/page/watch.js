@@ -15,7 +15,7 @@ function shownCurves() {
 charts.splice(3, 0, {
   id: "signals",
   get title() {
-    return `Inner signals of ${arms[chosen]?.arm ?? "the chosen arm"}`;
+    return `Internal signals of ${arms[chosen]?.arm ?? "the chosen arm"}`;
   },
   how: "Solid lines: what the algorithm measures. Dashed lines: the thresholds it compares with. Vertical lines: the events listed below.",
   height: (width) => (width < 560 ? 190 : 230),

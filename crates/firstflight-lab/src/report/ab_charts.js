@@ -168,11 +168,11 @@ function lossCurve() {
 // --- Forests ---------------------------------------------------------------------------------------------------
 
 const FORESTS = [
-  ["group", "Shorter by, by group", "Means with 95 % intervals; hollow where the difference does not stand once all cells are judged together."],
-  ["size", "Shorter by, by object size", "An object that ends inside startup gains or loses most; a long transfer spreads the difference."],
-  ["bdp", "Shorter by, by rate × round trip", "What a path holds when it is full: below one initial window there is nothing for a startup to do."],
-  ["buffer", "Shorter by, by buffer over rate × round trip", "How much overshoot the bottleneck can take before it drops."],
-  ["fill", "Shorter by, by object over three times what path and queue hold", "Startup overshoots when it has sent up to three times what path and queue hold. Below 1 an object can end inside the overshoot or its repair, which costs time; far above, the gain of startup thins out."],
+  ["group", "Reduction, by group", "Means with 95 % intervals; hollow if the difference is not significant when all cells are tested together."],
+  ["size", "Reduction, by object size", "An object that ends inside startup gains or loses most; a long transfer spreads the difference."],
+  ["bdp", "Reduction, by rate × round trip", "What a path holds when it is full: below one initial window there is nothing for a startup to do."],
+  ["buffer", "Reduction, by buffer over rate × round trip", "How much overshoot the bottleneck can take before it drops."],
+  ["fill", "Reduction, by object size over three times the capacity of path and queue", "Startup overshoots when it has sent up to three times what path and queue hold. Below 1 an object can end inside the overshoot or its repair, which costs time; far above, the gain of startup thins out."],
 ];
 const LANE = 15;
 // What a letter of a row's name takes, in pixels.

@@ -14,9 +14,9 @@ function words() {
   byId("finding").textContent = report.finding;
   byId("lead").textContent = `Before: ${report.before}. After: ${report.after}.`;
   byId("changes-how").textContent =
-    "Pairs have the same arm and seed. The difference is after less before, with its 95 % interval where there are several pairs or an A/B test; “unclear” means that intervals overlap.";
+    "Pairs share arm and seed. The difference is after minus before, with its 95 % interval if there are several pairs or an A/B test; “unclear” means that intervals overlap.";
   for (const legend of document.querySelectorAll("[data-legend]")) legend.append(...arms.map((arm) => html("span", {}, swatch(arm), arm.arm)));
-  byId("alone").textContent = diff.alone.length ? `In one of the answers only: ${diff.alone.join(", ")}` : "";
+  byId("alone").textContent = diff.alone.length ? `Only in one of the results: ${diff.alone.join(", ")}` : "";
   byId("command").textContent = report.command;
   if (!diff.settings.length) return byId("set").remove();
   const rows = diff.settings.map(({ name, before, after }) => html("tr", {}, html("th", { scope: "row" }, name), ...[before, after].map((text) => html("td", {}, text))));

@@ -11,13 +11,13 @@ function words() {
   byId("finding").textContent = report.finding;
   byId("lead").textContent =
     `${report.count === 1 ? "The recorded ACKs of one connection" : `The recorded ACKs of ${number(report.count, 0)} connections`}, given to ${plural(arms.length, "algorithm")}. ` +
-    "Open loop: the sender did not obey these algorithms, so this shows when each would have exited, not how long a download would then have taken. `firstflight advise` with the same files answers that.".replaceAll("`", "");
+    "Open loop: these algorithms did not control the sender, so this shows when each would have exited, not how long a download would then have taken. `firstflight advise` with the same files answers that.".replaceAll("`", "");
   for (const fault of report.faults) {
     byId("notes").append(html("p", { class: "note warning" }, html("strong", {}, "Read in part "), fault));
   }
   for (const note of report.notes) byId("notes").append(html("p", { class: "note" }, note));
   byId("verdicts-how").textContent =
-    `Too early: cwnd at exit below ${EARLY} BDP, so the path is not filled. Right: up to ${LATE} BDP. Too late: above, or only at a loss. ` +
+    `Too early: cwnd at exit below ${EARLY} BDP, so the path is not filled. Right: up to ${LATE} BDP. Too late: above, or only on a loss. ` +
     "BDP: the best sustained delivery rate times the smallest RTT of the connection.";
   for (const legend of document.querySelectorAll("[data-legend]")) legend.append(...arms.map((arm) => html("span", {}, swatch(arm), arm.arm)));
   byId("command").textContent = report.command;
@@ -258,9 +258,9 @@ function connection(line) {
   row.startups.forEach((one, k) => line.signals[k]?.length && section.append(inner(line, one, line.signals[k])));
 }
 
-// Inner signals are many: they are drawn when somebody asks for them.
+// There are many internal signals: they are drawn on request.
 function inner(line, one, signals) {
-  const details = html("details", {}, html("summary", {}, `Inner signals of ${one.arm}`));
+  const details = html("details", {}, html("summary", {}, `Internal signals of ${one.arm}`));
   details.addEventListener("toggle", () => {
     for (const { name, values } of signals) {
       course(details, line, { name, how: "Times in ns, amounts in bytes, counters as such.", unit: "", height: 130, lines: [[values, { stroke: armOf(one.arm).colour }]], exits: one.time_ms === null ? [] : [one] });
