@@ -68,7 +68,7 @@ fn with(arm: &str, part: &str, option: &str) -> Option<Arm> {
     Arm::parse(&text).ok()
 }
 
-/// Every value that is named, both ends of a range, and half and double of what the arm has.
+/// Every value that is named, both ends of a range, and half and twice what the arm has.
 fn values(arm: &str, part: &str, doc: &OptionDoc) -> BTreeSet<String> {
     let takes = |value: &str| with(arm, part, &format!("{}={value}", doc.key));
     let words = doc.values.split([',', ' ', ':', '(', ')']).map(str::to_owned);
@@ -199,7 +199,7 @@ const UNSEEN: &[(&[&str], &str)] = &[
     (&["bbr3(precaution=off)"], "no probe loses too much"),
     (&["bbr3(probertt=off)"], "no probe of the round trip falls due while data is in flight"),
     (&["careful(max=1000000)"], "half of the saved window is below it"),
-    (&["plumb(grain=2)"], "no ACKs come in such bunches"),
+    (&["plumb(grain=2)"], "no connection has ACKs in bunches of that size"),
     (
         &[
             "plumb(saved=1)",
@@ -212,7 +212,7 @@ const UNSEEN: &[(&[&str], &str)] = &[
             "plumb(rtt=60000)",
             "plumb(rtt=off)",
         ],
-        "no sounding confirms a saved window",
+        "no sounding of Plumb confirms a saved window",
     ),
     (
         &["cubic(floor20=on)"],
