@@ -14,8 +14,8 @@ pub use firstflight_log::FileRow;
 use firstflight_path::Error;
 use serde::Serialize;
 
-/// Fewest recorded connections for a recommendation. With fewer, nothing is known about how much
-/// the next connection differs from them.
+/// Minimum number of recorded connections for a recommendation. With fewer, nothing is known about
+/// how much the next connection differs from them.
 pub const LEAST_CONNECTIONS: usize = 5;
 
 /// The answer.

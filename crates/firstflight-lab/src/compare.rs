@@ -223,7 +223,7 @@ impl Plan {
         self.run_traced(keep, None, tick)
     }
 
-    /// As [`Plan::run`]; `takes` receives the logs of trials.
+    /// Like [`Plan::run`]; `takes` receives the logs of trials.
     ///
     /// # Errors
     /// Errors of [`Plan::run`] and of `takes`.
@@ -236,7 +236,7 @@ impl Plan {
         self.run_until(keep, takes, tick, &AtomicBool::new(false))
     }
 
-    /// As [`Plan::run_traced`], until `stop` is set.
+    /// Like [`Plan::run_traced`], until `stop` is set.
     ///
     /// # Errors
     /// Errors of [`Plan::run_traced`], and a one-line message if it was stopped: an incomplete
@@ -251,7 +251,7 @@ impl Plan {
         self.run_beside(1, keep, takes, tick, stop)
     }
 
-    /// As [`Plan::run_until`], for a plan that shares the threads with others; `plans` includes
+    /// Like [`Plan::run_until`], for a plan that shares the threads with others; `plans` includes
     /// this one.
     pub(crate) fn run_beside(
         &self,
@@ -277,7 +277,7 @@ impl Plan {
             && plans.saturating_mul(repeats as usize) >= rayon::current_num_threads()
     }
 
-    /// As [`Plan::rounds`], using the testbed's way to run arms together: arms that behave alike
+    /// Like [`Plan::rounds`], using the testbed's way to run arms together: arms that behave alike
     /// need not run twice.
     fn shared_rounds(
         &self,
@@ -334,8 +334,8 @@ impl Plan {
         Done { row: TrialRow::of(&trial), recording: None, warnings }
     }
 
-    /// As [`Plan::run_until`], but a stop returns the repeated trials that every arm has finished;
-    /// the plan of the result has that many.
+    /// Like [`Plan::run_until`], but a stop returns the repeated trials that every arm has
+    /// finished; the plan of the result has that many.
     ///
     /// # Errors
     /// Errors of [`Plan::run_until`]; a one-line message if it is stopped before the first of these

@@ -42,8 +42,8 @@ impl Scenario {
         self.run_flows_late(flows, seed, sample, JITTER)
     }
 
-    /// As [`Scenario::run_flows`], with starts and timers delayed by up to `jitter`; zero keeps all
-    /// flows in step.
+    /// Like [`Scenario::run_flows`], with starts and timers delayed by up to `jitter`; zero keeps
+    /// all flows in step.
     ///
     /// # Errors
     /// Errors of [`Scenario::run_flows`].
@@ -57,7 +57,7 @@ impl Scenario {
         self.run_flows_arranged(flows, seed, sample, jitter, &Arrangement::default(), None)
     }
 
-    /// As [`Scenario::run_flows`], with individual settings per flow, more samples, and an
+    /// Like [`Scenario::run_flows`], with individual settings per flow, more samples, and an
     /// observer.
     ///
     /// # Errors

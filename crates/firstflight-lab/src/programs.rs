@@ -5,7 +5,7 @@ use firstflight_path::{Error, input};
 use std::path::Path;
 use toml::de::DeTable;
 
-/// Most bytes read from a file that describes a pair.
+/// Maximum number of bytes read from a file that describes a pair.
 const MOST_TEXT: u64 = 64 << 10;
 
 /// The keys allowed in such a file.

@@ -239,7 +239,7 @@ impl SharingPlan {
         self.run_until(&|| (), &AtomicBool::new(false))
     }
 
-    /// As [`SharingPlan::run`], with a tick after every trial, until `stop` is set.
+    /// Like [`SharingPlan::run`], with a tick after every trial, until `stop` is set.
     ///
     /// # Errors
     /// Errors of [`SharingPlan::run`], and a one-line message if it was stopped.
@@ -255,7 +255,7 @@ impl SharingPlan {
         Ok(sharing)
     }
 
-    /// As [`SharingPlan::run_until`], but a stop returns the repeated trials that every arm has
+    /// Like [`SharingPlan::run_until`], but a stop returns the repeated trials that every arm has
     /// finished; the plan of the result has that many. `each` is called with the arm, the trial's
     /// number and its row, on the thread that ran it. Data that it takes out of the row is not kept
     /// in memory.

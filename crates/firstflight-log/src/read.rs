@@ -202,8 +202,8 @@ pub fn from(file: &str, bytes: Box<dyn Read>, sink: &mut impl Sink) -> Result<Ex
     }
 }
 
-/// As [`from`], but from captures it reads the QUIC connections that the key log opens, instead of
-/// TCP.
+/// Like [`from`], but from captures it reads the QUIC connections that the key log opens, instead
+/// of TCP.
 ///
 /// # Errors
 /// The errors of [`read`].

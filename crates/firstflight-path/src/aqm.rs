@@ -59,8 +59,8 @@ impl Codel {
         }
     }
 
-    /// As [`Codel::dequeue`], for a packet that is or is not ECN-capable, in a queue that may hold
-    /// both kinds.
+    /// Like [`Codel::dequeue`], for a packet that is or is not ECN-capable, in a queue that may
+    /// hold both kinds.
     pub(crate) fn dequeue_as(&mut self, now: u64, waited: u64, marks: bool) -> Verdict {
         self.marks = marks;
         self.dequeue(now, waited)

@@ -16,7 +16,7 @@ use crate::packet::{Dropped, Waiting};
 use crate::random::{Purpose, Stream, mix};
 use std::collections::VecDeque;
 
-/// Most packets that one arriving packet pushes out.
+/// Maximum number of packets that one arriving packet pushes out.
 const BATCH: u64 = 64;
 
 #[derive(Clone, Debug)]

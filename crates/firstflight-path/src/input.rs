@@ -39,10 +39,10 @@ pub fn read(file: &Path, most: u64) -> io::Result<Vec<u8>> {
     read_within(file, most, PATIENCE)
 }
 
-/// As [`read`], for a text file.
+/// Like [`read`], for a text file.
 ///
 /// # Errors
-/// As [`read`]; [`ErrorKind::InvalidData`] if it is not UTF-8.
+/// Like [`read`]; [`ErrorKind::InvalidData`] if it is not UTF-8.
 pub fn read_text(file: &Path, most: u64) -> io::Result<String> {
     let bytes = read(file, most)?;
     String::from_utf8(bytes)

@@ -91,7 +91,7 @@ impl Link {
         }
     }
 
-    /// Most bytes that may wait; `u64::MAX` if the queue is unlimited.
+    /// Maximum number of bytes that may wait; `u64::MAX` if the queue is unlimited.
     pub fn capacity(&self) -> u64 {
         match &self.kind {
             Kind::Plain(link) => link.capacity(),
@@ -108,7 +108,7 @@ impl Link {
         }
     }
 
-    /// Least delay from a packet's offer to its arrival, in ns; 0 if unknown.
+    /// Smallest delay from a packet's offer to its arrival, in ns; 0 if unknown.
     pub fn least_delay(&self) -> u64 {
         match &self.kind {
             Kind::Plain(link) => link.propagation(),

@@ -64,13 +64,13 @@ pub struct Path {
     ack: Option<Acks>,
 }
 
-/// Most acknowledgements that compression merges into one.
+/// Maximum number of acknowledgements that compression merges into one.
 pub(crate) const MOST_COMPRESSED: u64 = 1_000_000;
 
-/// Most packets that a receiver acknowledges together.
+/// Maximum number of packets that a receiver acknowledges together.
 pub(crate) const MOST_PER_ACK: u64 = 1_000;
 
-/// Most acknowledgements per round trip of a receiver that acknowledges by time.
+/// Maximum number of acknowledgements per round trip of a receiver that acknowledges by time.
 pub(crate) const MOST_PER_RTT: u64 = 100;
 
 impl PartialEq for Path {
@@ -116,7 +116,7 @@ impl Path {
         Self::with_rate(Rate::Constant(rate_bps), rtt_ns)
     }
 
-    /// As [`Path::new`], for any kind of forward rate.
+    /// Like [`Path::new`], for any kind of forward rate.
     pub fn with_rate(rate: Rate, rtt_ns: u64) -> Self {
         let side = |rate, queue| Side { rate, queue, loss_ppb: 0, effects: Effects::default() };
         Self {

@@ -49,11 +49,11 @@ impl Path {
         Self::parse_with(text, &[])
     }
 
-    /// As [`Path::parse`], with these keys set to these values. A changed path loses its name and
+    /// Like [`Path::parse`], with these keys set to these values. A changed path loses its name and
     /// source. A queue of `1bdp` follows a changed round trip, a queue of `30ms` does not.
     ///
     /// # Errors
-    /// As [`Path::parse`], for the changed path.
+    /// Like [`Path::parse`], for the changed path.
     ///
     /// ```
     /// use firstflight_path::Path;

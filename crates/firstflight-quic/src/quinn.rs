@@ -137,7 +137,7 @@ impl Trial {
     /// A factory for the connections of one client.
     ///
     /// # Errors
-    /// As [`Trial::quinn`].
+    /// Like [`Trial::quinn`].
     pub fn quinn_for(&self, client: IpAddr) -> Result<Arc<Drawing>, Refused> {
         self.drawing(Some(client))
     }

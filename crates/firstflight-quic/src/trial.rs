@@ -130,7 +130,7 @@ impl Trial {
     /// Like [`Trial::open`], with another destination for the rows, and with options.
     ///
     /// # Errors
-    /// As [`Trial::open`], and for shares that exceed their limit or do not fit the design.
+    /// Like [`Trial::open`], and for shares that exceed their limit or do not fit the design.
     pub fn new(rows: RowWriter, text: &str, options: &TrialOptions) -> Result<Trial, Refused> {
         let refused = |error: assign::Error| Refused(error.0);
         let shares = shares(text).map_err(refused)?;

@@ -64,7 +64,7 @@ pub const STACKS: &str = "noq-proto 1.4 to iroh-quinn-proto 0.15";
 /// have finished or the limit is reached.
 ///
 /// # Errors
-/// As [`run`].
+/// Like [`run`].
 pub fn run_flows(shared: &Shared<'_>, flows: &[FlowPlan]) -> Result<SharedOutcome, Error> {
     Rig::new(*shared, flows, Watched::default()).run()
 }
@@ -87,7 +87,7 @@ pub fn run<'a>(
 /// stack, so it must be quick.
 ///
 /// # Errors
-/// As [`run`].
+/// Like [`run`].
 pub fn run_beside(
     setup: &Setup<'_>,
     state: SharedState,
@@ -99,7 +99,7 @@ pub fn run_beside(
 /// Runs one trial in which the sending stack writes its own qlog, in virtual time.
 ///
 /// # Errors
-/// As [`run`].
+/// Like [`run`].
 #[cfg(feature = "qlog")]
 pub fn run_logged<'a>(
     setup: &'a Setup<'a>,

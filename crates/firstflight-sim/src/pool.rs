@@ -11,7 +11,7 @@ use std::ops::{Deref, DerefMut};
 
 /// Arrays smaller than this are left to the allocator, which handles them quickly.
 const LEAST: usize = 16 << 10;
-/// Most bytes that a thread keeps.
+/// Maximum number of bytes that a thread keeps.
 const MOST: usize = 8 << 20;
 
 /// Element type of rings and scoreboards.

@@ -116,7 +116,7 @@ pub fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, Broken> {
 /// one.
 ///
 /// # Errors
-/// As [`guarded`].
+/// Like [`guarded`].
 pub fn program<T>(work: impl FnOnce() -> T) -> Result<T, Broken> {
     note_panics();
     PROGRAM.store(true, Ordering::Relaxed);

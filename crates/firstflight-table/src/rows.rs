@@ -162,7 +162,7 @@ impl RowWriter {
     /// [`RowWriter::begin`].
     ///
     /// # Errors
-    /// As [`RowWriter::begin`].
+    /// Like [`RowWriter::begin`].
     pub fn open(file: &Path) -> io::Result<(RowWriter, u64)> {
         let mut rows = RowWriter::later(file)?;
         let cut = rows.begin()?;

@@ -153,7 +153,7 @@ impl Assignment {
     /// Limits are fixed at the start, because they determine where the arms' ranges start.
     ///
     /// # Errors
-    /// As [`Assignment::new`], and a one-line message for limits of unknown arms or of the
+    /// Like [`Assignment::new`], and a one-line message for limits of unknown arms or of the
     /// baseline, or limits that add up to more than 1.
     pub fn within(key: Key, shares: &[Share], limits: &[Share]) -> Result<Assignment, Error> {
         Assignment::of(key, shares, rooms(shares, limits)?)
@@ -168,7 +168,7 @@ impl Assignment {
     /// Changes the parts of the same arms, and starts a new epoch.
     ///
     /// # Errors
-    /// As [`Assignment::new`], and a one-line message for other arms.
+    /// Like [`Assignment::new`], and a one-line message for other arms.
     pub fn reshare(&mut self, shares: &[Share]) -> Result<(), Error> {
         if !self.names.iter().eq(shares.iter().map(|share| &share.arm)) {
             return Err(Error(format!(

@@ -18,7 +18,8 @@ use crate::stats::{Interval, Z_95, holm};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Fewest connections for a reliable 99th percentile; with fewer, it rests on very few of them.
+/// Minimum number of connections for a reliable 99th percentile; with fewer, it rests on very few
+/// of them.
 pub const FEW_FLOWS: u64 = 2_000;
 /// The result of a test.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -80,7 +80,7 @@ pub struct Test {
     pub limits: Limits,
 }
 
-/// Most connections of a test: their sums must fit.
+/// Maximum number of connections of a test: their sums must fit.
 pub const MOST_FLOWS: u64 = 1_000_000_000;
 /// Longest limit, s: times in microseconds must fit into 32 bits.
 pub const MOST_SECONDS: u64 = 3600;

@@ -76,7 +76,7 @@ impl Test {
         self.run_checked(0..self.blocks(), None, watch, Checks::None)
     }
 
-    /// As [`Test::run`], for any blocks, each once. A block is a range of [`Test::block`]
+    /// Like [`Test::run`], for any blocks, each once. A block is a range of [`Test::block`]
     /// connections.
     ///
     /// # Errors

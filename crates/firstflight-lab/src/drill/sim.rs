@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 const ETHERNET_MSS: u32 = 1460;
 /// Bytes of a timestamp option, padded.
 const STAMP_BYTES: u32 = 12;
-/// Most segments that a script sends; a sender that exceeds this is broken.
+/// Maximum number of segments that a script sends; a sender that exceeds this is broken.
 const MOST_SEGMENTS: usize = 1_000_000;
 
 /// Facts about the handshake.

@@ -11,7 +11,7 @@ use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::AtomicBool;
 
-/// Most arms of a table: a column with more values is not a column of arms.
+/// Maximum number of arms of a table: a column with more values is not a column of arms.
 const MOST_ARMS: usize = 64;
 
 /// A ratio of totals: the sum of one column over the sum of another.

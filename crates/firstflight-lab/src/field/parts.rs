@@ -8,7 +8,7 @@ use firstflight_trial::statistics::effect::{Effect, effect};
 use firstflight_trial::statistics::{Sample, student, switchback};
 use std::collections::BTreeMap;
 
-/// Fewest rows of a part that is reported.
+/// Minimum number of rows of a part that is reported.
 const LEAST_ROWS: usize = 50;
 /// Probability of any false claim.
 const LEVEL: f64 = 0.05;

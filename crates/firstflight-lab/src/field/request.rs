@@ -215,7 +215,7 @@ impl FieldRequest {
         self.answer_until(files, &AtomicBool::new(false))
     }
 
-    /// As [`answer`](Self::answer), until `stop` is set.
+    /// Like [`answer`](Self::answer), until `stop` is set.
     ///
     /// # Errors
     /// A one-line message, also if it was stopped.

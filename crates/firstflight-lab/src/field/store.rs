@@ -35,7 +35,7 @@ pub struct RowStore {
     lost: u64,
 }
 
-/// Most rows that may wait for a disk with space: about 100 MB.
+/// Maximum number of rows that may wait for a disk with space: about 100 MB.
 const MOST_WAITING: usize = 1 << 18;
 
 impl RowStore {

@@ -10,7 +10,7 @@ use std::fmt::Display;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-/// Most rows of a table.
+/// Maximum number of rows of a table.
 const MOST_ROWS: usize = 20_000_000;
 
 /// Texts by number: most text columns have few different values.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 const ASSUMPTION: &[&str] = &["value", "low", "high", "ref"];
-/// Most assumptions of a population: all their corners are run, 8 worlds.
+/// Maximum number of assumptions of a population: all their corners are run, 8 worlds.
 const MOST: usize = 3;
 
 /// An unmeasured value, and the settings between which the truth may lie.

@@ -99,7 +99,7 @@ pub const NEARLY: f64 = 1.0;
 /// other populations.
 pub const MEASURED_MS: (f64, f64) = (24.2, 282.8);
 
-/// Fewest connections; with fewer, P99 rests on very few of them.
+/// Minimum number of connections; with fewer, P99 rests on very few of them.
 pub const LEAST_FLOWS: u64 = 20_000;
 
 /// Value used in place of a statistic of zero, which has no logarithm.

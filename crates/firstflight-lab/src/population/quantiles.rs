@@ -15,7 +15,7 @@ pub struct QuantileTable {
     rows: Vec<(f64, f64)>,
 }
 
-/// Fewest rows of a table.
+/// Minimum number of rows of a table.
 const LEAST_ROWS: usize = 3;
 
 impl QuantileTable {

@@ -18,7 +18,7 @@ pub enum Workload {
     Responses {
         /// Mean number of further responses.
         more: f64,
-        /// Most responses per connection.
+        /// Maximum number of responses per connection.
         most: u64,
         /// Pause from the end of a response to the start of the next.
         gap: Distribution,

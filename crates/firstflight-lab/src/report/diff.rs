@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 
 /// Names of the completion time, in comparisons and in tests.
 const COMPLETION: [&str; 2] = ["ttlb_ms", "ttlb_ms_p50"];
-/// Most arms that the finding names.
+/// Maximum number of arms that the finding names.
 const MOST_ARMS: usize = 4;
 
 /// All data of the page.

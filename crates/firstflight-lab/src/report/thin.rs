@@ -5,17 +5,17 @@
 
 use super::{Loss, Phase, Point, Report};
 
-/// Most points of one series in a page: more than one per pixel of a wide screen.
+/// Maximum number of points of one series in a page: more than one per pixel of a wide screen.
 pub const MAX_POINTS: usize = 1500;
-/// Most loss marks of one series in a page.
+/// Maximum number of loss marks of one series in a page.
 pub const MAX_LOSSES: usize = 600;
-/// Most phases, and most recovery episodes, of one series in a page.
+/// Maximum number of phases, and of recovery episodes, of one series in a page.
 pub const MAX_SPANS: usize = 300;
 /// With more arms than this, each gets fewer points, so that a page stays below 2 MB: 12 full
 /// series are about 1.5 MB.
 const FULL_ARMS: usize = 12;
-/// Most samples that a bucket keeps: both ends, and two extremes each of cwnd, ssthresh, inflight
-/// and queue. Delivered bytes never decrease, so their extremes are the ends.
+/// Maximum number of samples that a bucket keeps: both ends, and two extremes each of cwnd,
+/// ssthresh, inflight and queue. Delivered bytes never decrease, so their extremes are the ends.
 const PER_BUCKET: usize = 10;
 
 /// At most `max` of `points`, in order, including the first, the last and the extremes of every
@@ -141,7 +141,7 @@ impl Report {
         self.clone().trimmed(MAX_POINTS)
     }
 
-    /// As [`Report::bounded`], with at most `most_points` points per series, for a page that
+    /// Like [`Report::bounded`], with at most `most_points` points per series, for a page that
     /// redraws many times a second. Series that are far too long are first thinned in one pass,
     /// because the search for the best fit
     /// would take about ten passes over them.

@@ -11,7 +11,7 @@ use firstflight_path::{Base, known_key, typed};
 pub const BYTES: &str = "bytes";
 /// Number of values of a range by default.
 const POINTS: usize = 5;
-/// Most values of a key.
+/// Maximum number of values of a key.
 const MOST: usize = 100;
 
 /// A key with its values, in the order of the table.

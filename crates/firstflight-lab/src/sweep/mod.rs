@@ -19,9 +19,9 @@ use firstflight_path::{Error, Path};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Most keys of a sweep.
+/// Maximum number of keys of a sweep.
 const MOST_AXES: usize = 2;
-/// Most points of a sweep.
+/// Maximum number of points of a sweep.
 const MOST_POINTS: usize = 2_500;
 
 /// Note on phase for several points.

@@ -200,7 +200,7 @@ impl Scenario {
         self.simulate_watched(arm, seed, recording.map(|recording| recording as &mut dyn Observer))
     }
 
-    /// As [`Scenario::simulate`], with any observer.
+    /// Like [`Scenario::simulate`], with any observer.
     ///
     /// # Errors
     /// Errors of [`Scenario::simulate`].
@@ -298,7 +298,7 @@ impl Scenario {
         self.run_app_watched(arm, app, seed, None)
     }
 
-    /// As [`Scenario::run_app`], with an observer.
+    /// Like [`Scenario::run_app`], with an observer.
     ///
     /// # Errors
     /// Errors of [`Scenario::run_app`].

@@ -48,7 +48,7 @@ impl Loaded {
     /// Like [`Loaded::load`]; the connections of these control groups use the arm.
     ///
     /// # Errors
-    /// As [`Loaded::load`], or if a control group does not accept the program.
+    /// Like [`Loaded::load`], or if a control group does not accept the program.
     pub fn load_for(arm: &'static KernelArm, cgroups: &[PathBuf]) -> Result<Loaded, Error> {
         Loaded::load_from(OBJECT, arm, cgroups)
     }
@@ -56,7 +56,7 @@ impl Loaded {
     /// Loads the arm with a record of every ACK.
     ///
     /// # Errors
-    /// As [`Loaded::load`].
+    /// Like [`Loaded::load`].
     pub(super) fn load_traced(arm: &'static KernelArm) -> Result<Loaded, Error> {
         Loaded::load_from(TRACED, arm, &[])
     }

@@ -30,7 +30,7 @@ impl LogWriter {
         self.push(now, What::Start(Box::new(own)), None, Vec::new());
     }
 
-    /// As [`LogWriter::begin`], for one of our controllers, on whose clock the trial began at
+    /// Like [`LogWriter::begin`], for one of our controllers, on whose clock the trial began at
     /// `started`.
     pub fn begin_with(&mut self, begin: &Begin, started: Time) {
         self.begin(begin.now, |start| {

@@ -14,8 +14,8 @@ use firstflight::Nanos;
 /// granularity of their timers.
 const SHORTEST_HOLD: u64 = 1_000_000;
 
-/// Fewest packets per ACK that a sender requests: the default of a receiver by RFC 9000 section
-/// 13.2.2.
+/// Minimum number of packets per ACK that a sender requests: the default of a receiver by RFC 9000
+/// section 13.2.2.
 const FEWEST: u64 = 2;
 
 /// One ACK_FREQUENCY frame.

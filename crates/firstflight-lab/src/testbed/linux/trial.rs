@@ -23,7 +23,7 @@ use hdrhistogram::Histogram;
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// Most attempts of a trial until its link is on time.
+/// Maximum number of attempts of a trial until its link is on time.
 const ATTEMPTS: u32 = 3;
 /// The kernel's initial window.
 const INITIAL_WINDOW: u32 = 10;

@@ -21,7 +21,7 @@ use hdrhistogram::Histogram;
 use std::net::Ipv4Addr;
 use std::sync::Mutex;
 
-/// Most attempts of a trial until its relay is on time.
+/// Maximum number of attempts of a trial until its relay is on time.
 const ATTEMPTS: u32 = 3;
 /// IP and UDP headers, bytes (IPv4).
 const HEADERS: u32 = 28;
