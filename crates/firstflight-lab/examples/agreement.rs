@@ -18,11 +18,11 @@ use firstflight_path::Path;
 
 /// Path, object in bytes, what it is for.
 const GROUNDS: [(&str, u64, &str); 5] = [
-    ("rate=100Mbit,rtt=30ms,queue=30ms", 10_000_000, "a full BDP of queue"),
-    ("rate=100Mbit,rtt=60ms,queue=15ms", 10_000_000, "a quarter of a BDP"),
-    ("rate=20Mbit,rtt=100ms,queue=100ms", 10_000_000, "slower and further away"),
-    ("rate=100Mbit,rtt=600ms,queue=600ms", 60_000_000, "a geostationary satellite"),
-    ("rate=100Mbit,rtt=30ms,queue=30ms,loss=0.1%", 10_000_000, "random loss"),
+    ("rate=100Mbit,rtt=30ms,queue=30ms", 10_000_000, "Queue of one BDP"),
+    ("rate=100Mbit,rtt=60ms,queue=15ms", 10_000_000, "Queue of 0.25 BDP"),
+    ("rate=20Mbit,rtt=100ms,queue=100ms", 10_000_000, "Lower rate, longer RTT"),
+    ("rate=100Mbit,rtt=600ms,queue=600ms", 60_000_000, "Geostationary satellite"),
+    ("rate=100Mbit,rtt=30ms,queue=30ms,loss=0.1%", 10_000_000, "Random loss"),
 ];
 
 const ARMS: &str = "oracle,slowstart,slowstart/reno/immediate,slowstart-unpaced,hystart,hystart++,search,best,rapid-nojump,rapid,jumpstart";
@@ -35,7 +35,7 @@ const INTRODUCTION: &str = "\
 
 Each table compares the simulator (`sim`) with a real QUIC stack in virtual time (`quic`, also deterministic): same path model, same core,
 same seed. Both send datagrams of 1472 bytes, start with 10 packets and one handshake RTT sample, and acknowledge every second packet.
-*Read* is the time until the receiver has read the last byte in order; *acked* is the time until the sender knows. Exit cells give the
+*Read* is the time until the receiver has read the last byte in order; *acked* is the time until the sender knows it. Exit cells give the
 reason, the time and the window in BDPs. Differences above 5 % are bold and explained at the end.
 
 Known differences between the two:
