@@ -1,6 +1,7 @@
 //! What one ACK costs: `ack SENDER SCENARIO` plays a scenario once (for an instruction counter that looks at `measured`), `ack time`
 //! prints the nanoseconds of all, `ack list` what there is. `ack.sh` makes the table.
 
+mod c;
 mod ours;
 mod scenario;
 mod theirs;
@@ -49,13 +50,18 @@ const ARMS: &[&str] = &[
     "slowstart/cubic/halving",
     "slowstart/reno/immediate",
 ];
+/// Through `libfirstflight`.
+const IN_C: &[&str] = &["c:slowstart", "c:hystart++", "c:rapid"];
 const THEIRS: &[&str] = &["quinn-cubic", "noq-cubic"];
 
 fn sender(name: &str) -> Box<dyn Sender> {
     match name {
         "quinn-cubic" => Box::new(theirs::quinn()),
         "noq-cubic" => Box::new(theirs::noq()),
-        arm => Box::new(ours::Ours::new(arm)),
+        arm => match arm.strip_prefix("c:") {
+            Some(arm) => Box::new(c::C::new(arm)),
+            None => Box::new(ours::Ours::new(arm)),
+        },
     }
 }
 
@@ -79,11 +85,11 @@ fn main() {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let scenarios = SCENARIOS.map(Scenario::named);
     match args[..] {
-        ["list"] => ARMS.iter().chain(THEIRS).for_each(|name| println!("{name}")),
+        ["list"] => ARMS.iter().chain(IN_C).chain(THEIRS).for_each(|name| println!("{name}")),
         ["scenarios"] => SCENARIOS.iter().for_each(|name| println!("{name}")),
         ["count"] => println!("{ACKS}"),
         ["time"] => {
-            for name in ARMS.iter().chain(THEIRS) {
+            for name in ARMS.iter().chain(IN_C).chain(THEIRS) {
                 for (scenario, its_name) in scenarios.iter().zip(SCENARIOS) {
                     println!("{name} {its_name} {:.1}", nanoseconds(name, scenario));
                 }

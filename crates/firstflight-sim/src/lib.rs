@@ -26,7 +26,6 @@ pub mod nada;
 pub mod observe;
 mod opening;
 pub mod outcome;
-pub mod pacer;
 pub mod pool;
 pub mod quic;
 pub mod ring;

@@ -109,6 +109,7 @@ pub mod fields;
 pub mod named;
 #[doc(hidden)]
 pub mod options;
+pub mod pacer;
 pub mod recorder;
 pub mod recovery;
 pub mod resume;
@@ -127,6 +128,7 @@ pub use event::{
     SoFar, Timeout, Transport, Window,
 };
 pub use exit::ExitReason;
+pub use pacer::Pacer;
 pub use recorder::{Begin, Recorder};
 pub use state::State;
 pub use units::{Nanos, Rate, Ratio, Seq, Time, UNSET_SSTHRESH};

@@ -179,6 +179,48 @@ fn library(folder: &Path, name: &str, change: impl Fn(String) -> String) -> Opti
     Some(format!("table:{}", file.display()))
 }
 
+/// Our arms behind the C library, as a table of functions and linked with the runner of vectors; `None` without a compiler.
+fn through_c(folder: &Path) -> Option<(String, PathBuf)> {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let tests = std::env::current_exe().expect("a program");
+    let library = tests.with_file_name("libfirstflight_c.a");
+    let build = |file: &Path, sources: &[&str], options: &[&str]| -> Option<()> {
+        let mut cc = Command::new("cc");
+        cc.args(["-Wall", "-Wextra", "-Werror", "-I"]).arg(root.join("docs/vectors")).arg("-I");
+        cc.arg(root.join("crates/firstflight-c/include")).args(options).arg("-o").arg(file);
+        cc.arg(root.join("crates/firstflight-c/examples/table.c"));
+        cc.args(sources.iter().map(|source| root.join(source))).arg(&library);
+        assert!(cc.args(["-lpthread", "-ldl", "-lm"]).status().ok()?.success(), "{sources:?}");
+        Some(())
+    };
+    let (table, runner) = (folder.join("table.so"), folder.join("runner"));
+    build(&table, &[], &["-shared", "-fPIC"])?;
+    build(&runner, &["docs/vectors/run.c"], &[])?;
+    Some((format!("table:{}", table.display()), runner))
+}
+
+#[test]
+fn our_arms_through_c_agree_to_the_byte() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some((table, runner)) = through_c(folder.path()) else { return };
+    for arm in ["hystart++", "plumb", "bbr3"] {
+        let arguments = ["conform", &table, "--against", arm, "--tolerance", "0B", "--strict"];
+        let mut conform = Command::new(env!("CARGO_BIN_EXE_firstflight"));
+        let said = conform.args(arguments).env("FIRSTFLIGHT_ARM", arm).output().expect("it runs");
+        let text = String::from_utf8_lossy(&said.stdout);
+        assert!(said.status.success() && text.contains(" matches "), "{arm}: {text}");
+    }
+    let vectors = folder.path().join("vectors.json");
+    for (arm, transport) in [("rapid", "quic"), ("slowstart/cubic/sack", "tcp")] {
+        let path = vectors.to_str().expect("text");
+        well(&["vectors", "--arms", arm, "--transport", transport, "--json", path]);
+        let mut through = Command::new(&runner);
+        through.env("FIRSTFLIGHT_ARM", arm).env("FIRSTFLIGHT_TRANSPORT", transport);
+        let done = through.arg(&vectors).output().expect("it runs");
+        assert!(done.status.success(), "{arm}: {}", String::from_utf8_lossy(&done.stdout));
+    }
+}
+
 #[test]
 fn a_table_of_functions_in_c_agrees_to_the_byte_and_a_planted_cut_is_found() {
     let folder = tempfile::tempdir().expect("a folder");

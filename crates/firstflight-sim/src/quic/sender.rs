@@ -10,12 +10,11 @@ use crate::audit::walk_is_due;
 use crate::counters::Counters;
 use crate::instrumented::{Combined, Company, Core, Instrumented};
 use crate::observe::Nobody;
-use crate::pacer::Pacer;
 use crate::ring::{GapSet, Ring};
 use firstflight::account::{Account, Kept};
 use firstflight::detection::undo::LateAcks;
 use firstflight::signal::rtt::{INITIAL_RTT, Rfc9002Rtt};
-use firstflight::{Nanos, Time};
+use firstflight::{Nanos, Pacer, Time};
 use firstflight_path::Stream;
 
 /// A data packet that may leave.

@@ -11,12 +11,11 @@ use firstflight::event::{Ack, Context, Signal, SoFar, Transport, Window};
 use firstflight::recovery::{AnyRecovery, Cause, Entry, Progress, Recovery};
 use firstflight::signal::rtt::{INITIAL_RTT, Rfc9002Rtt};
 use firstflight::units::MAX_BYTES;
-use firstflight::{Nanos, Rate, Seq, Time};
+use firstflight::{Nanos, Pacer, Rate, Seq, Time};
 use firstflight_lab::compare::Keep;
 use firstflight_lab::flows::{App, SharingFlow};
 use firstflight_lab::{Plan, Scenario, TrialRow, parse_arms};
 use firstflight_path::Path;
-use firstflight_sim::pacer::Pacer;
 
 /// The words behind a step's name: plain ones and `key=value`.
 pub(super) struct Words<'a> {

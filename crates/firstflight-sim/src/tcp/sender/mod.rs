@@ -32,7 +32,6 @@ use super::{Board, Host};
 use crate::counters::Counters;
 use crate::instrumented::{Combined, Company, Core, Instrumented};
 use crate::observe::Nobody;
-use crate::pacer::Pacer;
 use firstflight::account::{Account, Kept};
 use firstflight::detection::delivered::DuplicateCredit;
 use firstflight::detection::early_retransmit::{Counts, EarlyRetransmit};
@@ -45,7 +44,7 @@ use firstflight::detection::tlp::Tlp;
 use firstflight::detection::undo::Undo;
 use firstflight::detection::{Armed, Episode, Id, NextSeg, Scoreboard};
 use firstflight::signal::rtt::{Rfc6298Rtt, RtoParams};
-use firstflight::{Nanos, Time};
+use firstflight::{Nanos, Pacer, Time};
 use marker::{Marker, Repeats};
 
 /// A segment that leaves.

@@ -1,14 +1,17 @@
-//! A token bucket that releases packets at the controller's rate.
+//! A pacer: a token bucket that releases packets at the controller's rate.
 //!
 //! Tokens are counted in byte-nanoseconds per second (bytes x 10^9), so that filling needs no
 //! division and nothing is rounded away.
 
-use crate::instrumented::Pace;
-use firstflight::{Nanos, Rate, Time};
+use crate::startup::Train;
+use crate::units::{Nanos, Rate, Time};
 
 const SCALE: u64 = 1_000_000_000;
 
-/// The pacer of one sender.
+/// The pacer of one sender, for transports that have none.
+///
+/// [`Pacer::admit`] answers whether a packet may leave now; its rate is
+/// [`Controller::pacing_rate`](crate::Controller::pacing_rate).
 #[derive(Clone, Debug)]
 pub struct Pacer {
     burst: u64,
@@ -26,19 +29,18 @@ impl Pacer {
         Pacer { burst: burst * SCALE, tokens: burst * SCALE, filled: now, held: None }
     }
 
-    /// Adds the tokens for `rate` since the last call.
+    /// Adds the tokens for `rate` since the last call; nothing if the clock went back.
     #[inline]
     pub fn fill(&mut self, now: Time, rate: Rate) {
-        if now == self.filled {
+        if now <= self.filled {
             return;
         }
         let brought = rate.0.saturating_mul(now.since(self.filled).0);
         self.tokens = self.tokens.saturating_add(brought).min(self.burst);
-        debug_assert!(now >= self.filled, "filled at {now:?}, after {:?}", self.filled);
         self.filled = now;
     }
 
-    /// Time until `len` bytes may leave; zero if they may leave now.
+    /// Time until `len` bytes (at most 2^30) may leave; zero if they may leave now.
     #[inline]
     pub fn wait(&self, len: u64, rate: Rate) -> Nanos {
         // A bucket smaller than the packet would never admit it, so a full bucket is enough.
@@ -50,7 +52,13 @@ impl Pacer {
     /// controller's rate or for its next train; `None` paces nothing. `inflight` bytes are
     /// outstanding.
     #[inline]
-    pub fn admit(&mut self, now: Time, len: u64, inflight: u64, pace: Option<Pace>) -> Nanos {
+    pub fn admit(
+        &mut self,
+        now: Time,
+        len: u64,
+        inflight: u64,
+        pace: Option<(Rate, Option<Train>)>,
+    ) -> Nanos {
         let Some((rate, train)) = pace else { return Nanos::ZERO };
         self.held = None;
         if let Some(train) = train {
@@ -67,6 +75,7 @@ impl Pacer {
     /// Takes the bytes of several packets of `len` bytes that may leave now at this rate. Returns
     /// their number, as many as [`Pacer::admit`] would admit one after another, at most `most`; 0
     /// if the bucket is smaller than a packet.
+    #[doc(hidden)]
     #[inline]
     pub fn admit_many(&mut self, now: Time, len: u64, rate: Rate, most: u64) -> u64 {
         self.held = None;
@@ -79,6 +88,7 @@ impl Pacer {
 
     /// Waiting time of a packet of `len` bytes at this rate. The pacer holds the packet until then
     /// if it leaves alone: a full bucket covers a packet, and a nanosecond adds less than a packet.
+    #[doc(hidden)]
     #[inline(always)]
     pub fn hold(&mut self, now: Time, len: u64, rate: Rate) -> Nanos {
         if let Some((at, held)) = self.held
@@ -97,6 +107,7 @@ impl Pacer {
 
     /// Whether the [held](Pacer::hold) packet is due now at this rate; `None` if no packet is held
     /// or its time has passed.
+    #[doc(hidden)]
     #[inline(always)]
     pub fn is_due(&mut self, now: Time, rate: Option<Rate>) -> Option<bool> {
         let (at, held) = self.held.filter(|&(at, held)| rate == Some(held) && now <= at)?;
@@ -107,12 +118,14 @@ impl Pacer {
     }
 
     /// Whether a packet is held that leaves alone.
+    #[doc(hidden)]
     #[inline(always)]
     pub fn is_holding(&self) -> bool {
         self.held.is_some()
     }
 
     /// The held packet leaves.
+    #[doc(hidden)]
     #[inline(always)]
     pub fn release(&mut self, now: Time, len: u64) {
         if let Some((_, rate)) = self.held.take() {
@@ -122,7 +135,7 @@ impl Pacer {
         self.take(len);
     }
 
-    /// Takes `len` bytes from the bucket.
+    /// Takes `len` bytes (at most 2^30) from the bucket.
     #[inline]
     pub fn take(&mut self, len: u64) {
         self.tokens = self.tokens.saturating_sub(len * SCALE);

@@ -1,0 +1,611 @@
+//! The functions.
+
+use crate::abi::*;
+use crate::text::{Names, Sentence};
+use core::ffi::{CStr, c_char, c_void};
+use core::mem::{MaybeUninit, align_of, needs_drop, size_of};
+use firstflight::event::Impossible;
+use firstflight::{
+    Ack, AckDetail, AnyController, Arm, Config, Congestion, ExitReason, Nanos, Pacer, Phase, Rate,
+    Ready, Sent, Seq, Time, Timeout,
+};
+
+/// What the memory of a sender holds.
+#[repr(C)]
+struct Sender {
+    /// [`ALIVE`] while the controller may be used.
+    mark: u64,
+    error: Sentence,
+    controller: AnyController,
+    pacer: Pacer,
+}
+
+/// The largest burst in bytes, of a call and of the pacer's bucket.
+const LARGEST_BURST: u64 = 1 << 30;
+
+const ALIVE: u64 = u64::from_ne_bytes(*b"ff_alive");
+
+// Memory that is thrown away needs no call.
+const _: () = assert!(!needs_drop::<Sender>());
+
+macro_rules! names {
+    ($type:ident) => {{
+        let mut names = [""; $type::ALL.len()];
+        let mut i = 0;
+        while i < names.len() {
+            names[i] = $type::ALL[i].name();
+            i += 1;
+        }
+        Names::of(names)
+    }};
+}
+
+static PHASES: Names<{ Phase::ALL.len() }> = names!(Phase);
+
+static REASONS: Names<{ ExitReason::ALL.len() }> = names!(ExitReason);
+
+static RULES: Names<{ Impossible::ALL.len() }> = names!(Impossible);
+
+const fn in_words(code: i32) -> &'static str {
+    match code {
+        FF_OK => "no error",
+        FF_NULL => "a pointer is NULL",
+        FF_MISALIGNED => "the memory of the sender is not aligned to ff_sender_align()",
+        FF_NOT_A_SENDER => "this memory holds no sender: ff_sender_init was not called, or failed",
+        FF_SIZE => {
+            "`size` of a struct is not sizeof that struct, or the struct is of a newer version of the library"
+        }
+        FF_ARM => "the arm is not valid",
+        FF_VALUE => "a value is out of its range",
+        _ => "a bug in this library; the sender must not be used again",
+    }
+}
+
+/// A value out of its range.
+#[cold]
+fn out_of_range(why: &mut Sentence, field: &str, value: u64, allowed: &str) -> i32 {
+    *why = Sentence::of(format_args!("{field} is {value}; it must be {allowed}"));
+    FF_VALUE
+}
+
+/// Runs `act`; a panic becomes `None`.
+#[cfg(feature = "std")]
+#[inline(always)]
+fn caught<R>(act: impl FnOnce() -> R) -> Option<R> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(act)).ok()
+}
+
+#[cfg(not(feature = "std"))]
+#[inline(always)]
+fn caught<R>(act: impl FnOnce() -> R) -> Option<R> {
+    Some(act())
+}
+
+/// The memory as a sender, alive or not.
+#[inline(always)]
+unsafe fn memory<'a>(memory: *mut c_void) -> Result<&'a mut Sender, i32> {
+    let sender = memory.cast::<Sender>();
+    if sender.is_null() {
+        return Err(FF_NULL);
+    }
+    if !sender.is_aligned() {
+        return Err(FF_MISALIGNED);
+    }
+    // SAFETY: the caller keeps the rules of the crate; the mark tells whether the rest is a sender.
+    if unsafe { (&raw const (*sender).mark).read() } != ALIVE {
+        return Err(FF_NOT_A_SENDER);
+    }
+    // SAFETY: the mark is written last, so everything before it is.
+    Ok(unsafe { &mut *sender })
+}
+
+/// Does something to a sender and keeps the sentence of what went wrong.
+#[inline(always)]
+unsafe fn change(sender: *mut ff_sender, act: impl FnOnce(&mut Sender) -> Result<(), i32>) -> i32 {
+    // SAFETY: the caller keeps the rules of the crate.
+    let sender = match unsafe { memory(sender.cast()) } {
+        Ok(sender) => sender,
+        Err(code) => return code,
+    };
+    match caught(|| act(&mut *sender)) {
+        Some(Ok(())) => FF_OK,
+        Some(Err(code)) => {
+            // A value out of its range has its own sentence.
+            if code != FF_VALUE {
+                sender.error = Sentence::of(in_words(code));
+            }
+            code
+        }
+        None => {
+            sender.mark = 0;
+            FF_BUG
+        }
+    }
+}
+
+/// Asks a sender; `otherwise` where there is none.
+#[inline(always)]
+unsafe fn ask<R>(sender: *const ff_sender, otherwise: R, question: impl FnOnce(&Sender) -> R) -> R {
+    // SAFETY: the caller keeps the rules of the crate; nothing is written.
+    let Ok(sender) = (unsafe { memory(sender.cast_mut().cast()) }) else { return otherwise };
+    caught(|| question(sender)).unwrap_or(otherwise)
+}
+
+fn rtt(ns: u64) -> Option<Nanos> {
+    (ns > 0).then_some(Nanos(ns))
+}
+
+/// Version of the library, such as "0.1.0".
+#[unsafe(no_mangle)]
+pub extern "C" fn ff_version() -> *const c_char {
+    concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
+}
+
+/// Bytes of memory that a sender needs, the same for every arm.
+#[unsafe(no_mangle)]
+pub extern "C" fn ff_sender_size() -> usize {
+    size_of::<Sender>()
+}
+
+/// Alignment of this memory in bytes. `malloc` provides it.
+#[unsafe(no_mangle)]
+pub extern "C" fn ff_sender_align() -> usize {
+    align_of::<Sender>()
+}
+
+/// Makes a sender of `arm` ("hystart++", "rapid/cubic/prr@(iw=32)", ...) in `memory`, which is then a `struct ff_sender`. Nothing has to
+/// be freed but the memory itself.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ff_sender_init(
+    memory: *mut c_void,
+    arm: *const c_char,
+    config: *const ff_config,
+    now: ff_time,
+) -> i32 {
+    let sender = memory.cast::<Sender>();
+    if sender.is_null() {
+        return FF_NULL;
+    }
+    if !sender.is_aligned() {
+        return FF_MISALIGNED;
+    }
+    // SAFETY: not NULL, aligned and large enough; no reference to it exists.
+    let (mark, error) = unsafe { (&raw mut (*sender).mark, &raw mut (*sender).error) };
+    // SAFETY: as above. The memory may hold anything: only these two are written before there is a controller.
+    unsafe {
+        mark.write(0);
+        error.write(Sentence::EMPTY);
+    }
+    let mut why = Sentence::EMPTY;
+    // SAFETY: the caller keeps the rules of the crate.
+    let made = caught(|| unsafe { make(arm, config, Time(now), &mut why) });
+    match made {
+        Some(Ok((controller, pacer))) => {
+            // SAFETY: as above.
+            unsafe {
+                (&raw mut (*sender).controller).write(controller);
+                (&raw mut (*sender).pacer).write(pacer);
+                mark.write(ALIVE);
+            }
+            FF_OK
+        }
+        Some(Err(code)) => {
+            // SAFETY: as above.
+            unsafe { error.write(if why.is_empty() { Sentence::of(in_words(code)) } else { why }) };
+            code
+        }
+        None => FF_BUG,
+    }
+}
+
+unsafe fn make(
+    arm: *const c_char,
+    config: *const ff_config,
+    now: Time,
+    why: &mut Sentence,
+) -> Result<(AnyController, Pacer), i32> {
+    let mut room = MaybeUninit::uninit();
+    // SAFETY: the caller keeps the rules of the crate.
+    let given = unsafe { read(config, &mut room) }?;
+    if arm.is_null() {
+        return Err(FF_NULL);
+    }
+    // SAFETY: the caller keeps the rules of the crate.
+    let text = unsafe { CStr::from_ptr(arm) }.to_str().map_err(|_| FF_ARM)?;
+    let arm = Arm::parse(text).map_err(|error| {
+        *why = Sentence::of(error);
+        FF_ARM
+    })?;
+    if !(1..=65_536).contains(&given.mss) {
+        return Err(out_of_range(why, "mss", given.mss, "1 to 65536 bytes"));
+    }
+    let mut config = match given.transport {
+        FF_QUIC => Config::quic(given.mss),
+        FF_TCP => Config::tcp(given.mss),
+        other => return Err(out_of_range(why, "transport", other.into(), "FF_QUIC or FF_TCP")),
+    };
+    config.paced = switch(why, "paced", given.paced)?.unwrap_or(config.paced);
+    config.sack = switch(why, "sack", given.sack)?.unwrap_or(config.sack);
+    if let Some(window) =
+        amount(why, "initial_window", given.initial_window, 1 << 40, "at most 2^40 bytes")?
+    {
+        config.initial_window = window;
+    }
+    if let Some(burst) =
+        amount(why, "max_burst", given.max_burst, LARGEST_BURST, "at most 2^30 bytes")?
+    {
+        config.max_burst = burst;
+    }
+    let bucket = amount(why, "burst", given.burst, LARGEST_BURST, "at most 2^30 bytes")?
+        .unwrap_or(10 * given.mss);
+    let bucket = arm.sender.burst.map_or(bucket, |packets| given.mss * u64::from(packets));
+    Ok((arm.controller(config, now, Seq(given.nxt)), Pacer::new(bucket, now)))
+}
+
+fn switch(why: &mut Sentence, field: &str, value: u32) -> Result<Option<bool>, i32> {
+    match value {
+        FF_DEFAULT => Ok(None),
+        FF_ON => Ok(Some(true)),
+        FF_OFF => Ok(Some(false)),
+        other => Err(out_of_range(why, field, other.into(), "FF_DEFAULT, FF_ON or FF_OFF")),
+    }
+}
+
+fn amount(
+    why: &mut Sentence,
+    field: &str,
+    value: u64,
+    most: u64,
+    allowed: &str,
+) -> Result<Option<u64>, i32> {
+    if value > most {
+        Err(out_of_range(why, field, value, allowed))
+    } else {
+        Ok((value > 0).then_some(value))
+    }
+}
+
+/// The sentence of the last error of this sender. It stays valid until the next call for this sender. After a failed
+/// `ff_sender_init` it may be asked with the same memory.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ff_last_error(memory: *const c_void) -> *const c_char {
+    static NULL: Sentence = Sentence::fixed("the memory of the sender is NULL");
+    static MISALIGNED: Sentence = Sentence::fixed(in_words(FF_MISALIGNED));
+    let sender = memory.cast::<Sender>();
+    if sender.is_null() {
+        return NULL.as_ptr();
+    }
+    if !sender.is_aligned() {
+        return MISALIGNED.as_ptr();
+    }
+    // SAFETY: `ff_sender_init` wrote it, whether it failed or not.
+    unsafe { &(*sender).error }.as_ptr()
+}
+
+/// The handshake measured an RTT, in ns.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ff_on_handshake_rtt(
+    sender: *mut ff_sender,
+    now: ff_time,
+    rtt: u64,
+) -> i32 {
+    // SAFETY: the caller keeps the rules of the crate.
+    unsafe {
+        change(sender, |sender| {
+            sender.controller.on_handshake_rtt(Time(now), Nanos(rtt));
+            Ok(())
+        })
+    }
+}
+
+/// The transport is about to send a burst. Call it before `ff_can_send`; it may open a train or end an idle period.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ff_before_send(sender: *mut ff_sender, ready: *const ff_ready) -> i32 {
+    // SAFETY: the caller keeps the rules of the crate.
+    unsafe {
+        change(sender, |sender| {
+            let mut room = MaybeUninit::uninit();
+            let ready = read(ready, &mut room)?;
+            sender.controller.before_send(&Ready {
+                now: Time(ready.now),
+                nxt: Seq(ready.nxt),
+                inflight: ready.inflight,
+                backlog: ready.backlog,
+                srtt: rtt(ready.srtt),
+                idle: Nanos(ready.idle),
+                timeout: Nanos(ready.timeout),
+            });
+            Ok(())
+        })
+    }
+}
+
+/// Packets were sent. The pacer's bucket pays for them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ff_on_sent(sender: *mut ff_sender, sent: *const ff_sent) -> i32 {
+    // SAFETY: the caller keeps the rules of the crate.
+    unsafe {
+        change(sender, |sender| {
+            let mut room = MaybeUninit::uninit();
+            let sent = read(sent, &mut room)?;
+            if let (Some(rate), None) = (sender.controller.pacing_rate(), sender.controller.train())
+            {
+                sender.pacer.fill(Time(sent.now), rate);
+                sender.pacer.take(sent.bytes.min(LARGEST_BURST));
+            }
+            sender.controller.on_sent(&Sent {
+                now: Time(sent.now),
+                bytes: sent.bytes,
+                nxt: Seq(sent.nxt),
+                inflight: sent.inflight,
+                srtt: rtt(sent.srtt),
+            });
+            Ok(())
+        })
+    }
+}
+
+/// An ACK arrived, or a loss timer found losses.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ff_on_ack(sender: *mut ff_sender, ack: *const ff_ack) -> i32 {
+    // SAFETY: the caller keeps the rules of the crate.
+    unsafe {
+        change(sender, |sender| {
+            let mut room = MaybeUninit::uninit();
+            let ack = read(ack, &mut room)?;
+            let mut detail = AckDetail::default();
+            detail.ce_bytes = (ack.ce_bytes > 0).then_some(ack.ce_bytes);
+            detail.lost_again = ack.lost_again != 0;
+            detail.repeat_acked = ack.repeat_acked != 0;
+            detail.rescue_next = ack.rescue_next != 0;
+            detail.unrepaired = ack.unrepaired != 0;
+            detail.sack_advances = ack.sack_advances != 0;
+            detail.receiver_ts = (ack.has_receiver_ts != 0).then_some(ack.receiver_ts);
+            sender.controller.on_ack(&Ack {
+                now: Time(ack.now),
+                acked: ack.acked,
+                acked_fresh: ack.acked_fresh,
+                lost: ack.lost,
+                ce: ack.ce != 0,
+                rtt: rtt(ack.rtt),
+                srtt: rtt(ack.srtt),
+                una: Seq(ack.una),
+                nxt: Seq(ack.nxt),
+                flight: ack.flight,
+                sacked: ack.sacked,
+                inflight_before: ack.inflight_before,
+                inflight: ack.inflight,
+                sent: ack.sent,
+                tx_acked: ack.tx_acked_end.checked_sub(1),
+                tx_lost: ack.tx_lost_end.checked_sub(1),
+                tx_next: ack.tx_next,
+                cwnd_limited: ack.cwnd_limited != 0,
+                app_limited: ack.app_limited != 0,
+                detail,
+            });
+            Ok(())
+        })
+    }
+}
+
+/// A timeout expired, or persistent congestion was found.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ff_on_congestion(
+    sender: *mut ff_sender,
+    congestion: *const ff_congestion,
+) -> i32 {
+    // SAFETY: the caller keeps the rules of the crate.
+    unsafe {
+        change(sender, |sender| {
+            let mut room = MaybeUninit::uninit();
+            let given = read(congestion, &mut room)?;
+            let timeout = match given.timeout {
+                FF_RTO => Timeout::Rto,
+                FF_RTO_AGAIN => Timeout::RtoAgain,
+                FF_PERSISTENT_CONGESTION => Timeout::PersistentCongestion,
+                other => {
+                    return Err(out_of_range(
+                        &mut sender.error,
+                        "timeout",
+                        other.into(),
+                        "FF_RTO, FF_RTO_AGAIN or FF_PERSISTENT_CONGESTION",
+                    ));
+                }
+            };
+            sender.controller.on_congestion(&Congestion {
+                now: Time(given.now),
+                timeout,
+                nxt: Seq(given.nxt),
+                inflight_before: given.inflight_before,
+            });
+            Ok(())
+        })
+    }
+}
+
+/// What the last recovery took for lost has arrived: the reduction is undone.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ff_on_spurious(sender: *mut ff_sender) -> i32 {
+    // SAFETY: the caller keeps the rules of the crate.
+    unsafe {
+        change(sender, |sender| {
+            sender.controller.on_spurious();
+            Ok(())
+        })
+    }
+}
+
+/// The largest payload of a packet has changed, in bytes: 1 to 65536.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ff_set_mss(sender: *mut ff_sender, mss: u64) -> i32 {
+    // SAFETY: the caller keeps the rules of the crate.
+    unsafe {
+        change(sender, |sender| {
+            if !(1..=65_536).contains(&mss) {
+                return Err(out_of_range(&mut sender.error, "mss", mss, "1 to 65536 bytes"));
+            }
+            sender.controller.set_mss(mss);
+            Ok(())
+        })
+    }
+}
+
+/// Congestion window in bytes; 0 without a sender.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ff_cwnd(sender: *const ff_sender) -> u64 {
+    // SAFETY: the caller keeps the rules of the crate.
+    unsafe { ask(sender, 0, |sender| sender.controller.cwnd()) }
+}
+
+/// Slow-start threshold in bytes; `FF_NONE` until it is set.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ff_ssthresh(sender: *const ff_sender) -> u64 {
+    // SAFETY: the caller keeps the rules of the crate.
+    unsafe { ask(sender, FF_NONE, |sender| sender.controller.ssthresh().unwrap_or(FF_NONE)) }
+}
+
+/// Whether window and recovery allow `bytes` more to be sent with `inflight` bytes in flight: 1 or 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ff_can_send(sender: *const ff_sender, bytes: u64, inflight: u64) -> i32 {
+    // SAFETY: the caller keeps the rules of the crate.
+    unsafe { ask(sender, 0, |sender| i32::from(sender.controller.admits(bytes, inflight))) }
+}
+
+/// Pacing rate in bytes per second; 0 if packets are not paced, or not yet.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ff_pacing_rate(sender: *const ff_sender) -> u64 {
+    // SAFETY: the caller keeps the rules of the crate.
+    unsafe { ask(sender, 0, |sender| sender.controller.pacing_rate().map_or(0, |Rate(rate)| rate)) }
+}
+
+/// When the pacer releases a packet of `bytes` bytes with `inflight` bytes in flight: `now` or later. For senders that have no pacer of
+/// their own.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ff_next_send_time(
+    sender: *mut ff_sender,
+    now: ff_time,
+    bytes: u64,
+    inflight: u64,
+) -> ff_time {
+    let mut wait = Nanos::ZERO;
+    // SAFETY: the caller keeps the rules of the crate.
+    _ = unsafe {
+        change(sender, |sender| {
+            if let Some(train) = sender.controller.train() {
+                wait = train.wait(Time(now), inflight);
+            } else if let Some(rate) = sender.controller.pacing_rate() {
+                sender.pacer.fill(Time(now), rate);
+                wait = sender.pacer.wait(bytes.min(LARGEST_BURST), rate);
+            }
+            Ok(())
+        })
+    };
+    now.saturating_add(wait.0)
+}
+
+/// Whether packets should be marked ECT(1), for the low-latency service of L4S: 1 or 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ff_is_l4s(sender: *const ff_sender) -> i32 {
+    // SAFETY: the caller keeps the rules of the crate.
+    unsafe { ask(sender, 0, |sender| i32::from(sender.controller.is_l4s())) }
+}
+
+/// Whether a recovery is in progress: 1 or 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ff_in_recovery(sender: *const ff_sender) -> i32 {
+    // SAFETY: the caller keeps the rules of the crate.
+    unsafe { ask(sender, 0, |sender| i32::from(sender.controller.in_recovery())) }
+}
+
+/// Packets (QUIC) or bytes (TCP) numbered below this were sent before the last recovery began: see `acked_fresh` of `struct ff_ack`.
+/// `FF_NONE` if there was no recovery.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ff_recovery_mark(sender: *const ff_sender) -> u64 {
+    // SAFETY: the caller keeps the rules of the crate.
+    unsafe {
+        ask(sender, FF_NONE, |sender| {
+            sender.controller.recovery_mark().map_or(FF_NONE, |Seq(mark)| mark)
+        })
+    }
+}
+
+/// What the sender is doing, a static string: "startup", "css", "recovery", "avoidance", ...; "" without a sender.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ff_phase(sender: *const ff_sender) -> *const c_char {
+    // SAFETY: the caller keeps the rules of the crate.
+    unsafe { ask(sender, c"".as_ptr(), |sender| PHASES.get(sender.controller.phase() as usize)) }
+}
+
+/// Round trips of startup so far.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ff_rounds(sender: *const ff_sender) -> u32 {
+    // SAFETY: the caller keeps the rules of the crate.
+    unsafe { ask(sender, 0, |sender| sender.controller.rounds()) }
+}
+
+/// How startup ended. Returns 1 and fills `exit` if it has ended, 0 if not, a negative code on an error.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ff_exit(sender: *mut ff_sender, exit: *mut ff_exit_info) -> i32 {
+    let mut found = FF_OK;
+    // SAFETY: the caller keeps the rules of the crate.
+    let code = unsafe {
+        change(sender, |sender| {
+            let Some(ended) = sender.controller.exit() else { return Ok(()) };
+            found = 1;
+            write(
+                exit,
+                &ff_exit_info {
+                    size: 0,
+                    at: ended.at.0,
+                    since_first_send: ended.since_first_send.0,
+                    rounds: ended.rounds.into(),
+                    detect_cwnd: ended.detect_cwnd,
+                    cwnd: ended.cwnd,
+                    inflight: ended.inflight,
+                    estimate: ended.estimate.unwrap_or(FF_NONE),
+                    reason: REASONS.get(ended.reason as usize),
+                },
+            )
+        })
+    };
+    if code == FF_OK { found } else { code }
+}
+
+/// Whether the transport reported what cannot be true, such as time that goes back or more delivered than was sent. Returns 1 and fills
+/// `misfed` if it did, 0 if not, a negative code on an error. Tests of a transport should check that it is 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ff_misfed(sender: *mut ff_sender, misfed: *mut ff_misfed_info) -> i32 {
+    let mut found = FF_OK;
+    // SAFETY: the caller keeps the rules of the crate.
+    let code = unsafe {
+        change(sender, |sender| {
+            let Some(wrong) = sender.controller.misfed() else { return Ok(()) };
+            found = 1;
+            let rule = RULES.get(wrong.rule as usize);
+            write(
+                misfed,
+                &ff_misfed_info { size: 0, at: wrong.at.0, count: wrong.count.into(), rule },
+            )
+        })
+    };
+    if code == FF_OK { found } else { code }
+}
+
+/// Calls `visit` with the name and value of each inner signal of startup and avoidance, for logs. The name is valid during the call only.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ff_signals(
+    sender: *const ff_sender,
+    visit: Option<unsafe extern "C" fn(user: *mut c_void, name: *const c_char, value: u64)>,
+    user: *mut c_void,
+) -> i32 {
+    let Some(visit) = visit else { return FF_NULL };
+    // SAFETY: the caller keeps the rules of the crate.
+    unsafe {
+        change(sender.cast_mut(), |sender| {
+            sender
+                .controller
+                .signals(&mut |name, value| visit(user, Sentence::of(name).as_ptr(), value));
+            Ok(())
+        })
+    }
+}

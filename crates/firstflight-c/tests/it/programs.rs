@@ -1,0 +1,83 @@
+//! Programs in C and C++, linked with the library.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+fn here(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// The static library, beside the tests that it was built with.
+fn library() -> PathBuf {
+    let tests = std::env::current_exe().unwrap();
+    tests.parent().unwrap().join("libfirstflight_c.a")
+}
+
+/// Whether there is a compiler; says so if not.
+fn compiler(name: &str) -> bool {
+    let found = Command::new(name).arg("--version").output().is_ok();
+    if !found {
+        eprintln!("skipped: no {name}");
+    }
+    found
+}
+
+#[test]
+fn the_header_compiles_without_a_warning() {
+    let strict = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "-x"];
+    for (compiler_name, language) in [("cc", ["c", "-std=c99"]), ("c++", ["c++", "-std=c++11"])] {
+        if !compiler(compiler_name) {
+            continue;
+        }
+        let built = Command::new(compiler_name)
+            .args(strict)
+            .args(language)
+            .arg(here("include/firstflight.h"))
+            .status();
+        assert!(built.unwrap().success(), "{compiler_name}");
+    }
+}
+
+#[test]
+fn a_transfer_over_loopback_arrives() {
+    if !compiler("cc") {
+        return;
+    }
+    let folder = std::env::temp_dir().join(format!("firstflight-c-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let program = folder.join("transfer");
+    let built = Command::new("cc")
+        .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-I"])
+        .arg(here("include"))
+        .arg("-o")
+        .arg(&program)
+        .arg(here("examples/transfer.c"))
+        .arg(library())
+        .args(["-lpthread", "-ldl", "-lm"])
+        .status();
+    assert!(built.unwrap().success(), "the transfer compiles");
+    for arm in ["hystart++", "rapid", "plumb"] {
+        // A port that was free a moment ago.
+        let port = std::net::UdpSocket::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port()
+            .to_string();
+        let receiver =
+            Command::new(&program).args(["receive", &port]).stdout(Stdio::piped()).spawn().unwrap();
+        let sent = Command::new(&program)
+            .args(["send", "127.0.0.1", &port, "2000000", arm])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&sent.stdout).into_owned();
+        assert!(sent.status.success(), "{said}{}", String::from_utf8_lossy(&sent.stderr));
+        assert!(said.starts_with(&format!("{arm}: 1667 packets in ")), "{said}");
+        let received = receiver.wait_with_output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&received.stdout), "received 1667 packets\n");
+    }
+    let refused =
+        Command::new(&program).args(["send", "127.0.0.1", "9", "1", "hystart--"]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&refused.stderr), "unknown arm or startup `hystart--`\n");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
