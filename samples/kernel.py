@@ -18,12 +18,12 @@ from pathlib import Path
 HERE = Path(__file__).parent
 # Paths that nothing was chosen by.
 PATHS = [
-    ("rate=40Mbit,rtt=55ms,queue=2bdp", 8_000_000),
-    ("rate=75Mbit,rtt=24ms,queue=1.5bdp", 9_000_000),
-    ("rate=12Mbit,rtt=80ms,queue=3bdp", 5_000_000),
-    ("rate=60Mbit,rtt=85ms,queue=1bdp", 14_000_000),
-    ("rate=28Mbit,rtt=45ms,queue=1.2bdp", 6_000_000),
-    ("rate=95Mbit,rtt=35ms,queue=2bdp", 12_000_000),
+    ("rate=36Mbit,rtt=50ms,queue=1.6bdp", 8_000_000),
+    ("rate=90Mbit,rtt=22ms,queue=1.8bdp", 9_000_000),
+    ("rate=14Mbit,rtt=75ms,queue=2.4bdp", 5_000_000),
+    ("rate=55Mbit,rtt=90ms,queue=1.2bdp", 13_000_000),
+    ("rate=26Mbit,rtt=58ms,queue=1.4bdp", 6_000_000),
+    ("rate=72Mbit,rtt=32ms,queue=2.5bdp", 10_000_000),
 ]
 # What is loaded, what a socket calls it (and how the application sends), and what it is among the startups that are tried: the last two
 # are senders that no startup explains.

@@ -7,7 +7,7 @@ import subprocess
 
 DETECTIONS = ["rack", "linux26", "sack6675", "sack3517", "reno", "windows"]
 RETURNS = ["plain", "geo_cold", "geo_warm", "geo_starved", "geo_stress", "geo:20:2", "geo:40:3:outages", "lte", "wifi", "nic",
-           "batch:10ms:8", "batch:5ms-20ms:4:100us", "first:2ms:16", "leo", "leo:5ms", "leo:5ms:0.5-1.5:0.2"]
+           "batch:10ms:8", "batch:5ms-20ms:4:100us", "first:2ms:16", "leo", "leo:5ms", "leo:5ms:0.5-1.5:20%"]
 
 
 def option(rng, doc):

@@ -309,6 +309,13 @@ impl Columns {
         };
         let inflight = at(&["inflight_bytes"]);
         let sequence = at(&["una", "snd_una"]).zip(at(&["nxt", "snd_nxt"]));
+        if inflight.is_none() && sequence.is_none() && at(&["arm"]).is_some() {
+            return Err(
+                "results, not events; `firstflight compare --trace FILE.csv` writes events, \
+                 `firstflight trial analyse` compares the arms of a table of connections"
+                    .to_owned(),
+            );
+        }
         if inflight.is_none() && sequence.is_none() {
             return Err(missing("`inflight_bytes`, nor `una` and `nxt`,"));
         }

@@ -54,7 +54,7 @@
 //! | `policer` | `RATE:BUCKET`, token bucket without a queue, BUCKET as time at its rate | below the rate of the link; bucket of 1500 B or more | none |
 //! | `codel` | queue management, alone or `TARGET:INTERVAL` | up to 100 s | none; alone `5ms:100ms` |
 //! | `pie` | queue management, alone or `TARGET` | up to 100 s | none; alone `15ms` |
-//! | `red`, `ared` | Random Early Detection, adaptive with `ared`; alone or `MIN:MAX:MAXP:WEIGHT` (sizes or `pkt`, shares) | | none; alone `5pkt:15pkt:2%:0.2%` |
+//! | `red`, `ared` | Random Early Detection, adaptive with `ared`; alone or `MIN:MAX:MAXP:WEIGHT` (sizes or `pkt`, percentages) | | none; alone `5pkt:15pkt:2%:0.2%` |
 //! | `fq_codel` | flow queues with CoDel, alone or settings as `flows:1024/quantum:1514B/target:5ms/interval:100ms`; forward only, see below | 1 to 65536 flows | none |
 //! | `dualpi2` | two coupled queues, alone or settings as `target:15ms/update:16ms/alpha:0.16/beta:3.2/k:2/step:1ms/classic:10`; forward only, see below | | none |
 //! | `ecn` | alone, with queue management: mark instead of drop. With a value as for `queue`, without management: mark packets that find at least that much in the queue; with `ce:SHARE`, mark that share (in percent) at random | | none |
@@ -81,7 +81,7 @@
 //! | `lte`, `wifi` | in batches |
 //! | `batch:PERIOD:CAP[:SPACING]` | the same engine: time between instants, most ACKs per instant, gap between ACKs (times or ranges) |
 //! | `nic`, `first:PERIOD:CAP[:SPACING]` | the same, but an instant follows the first ACK that finds nothing waiting |
-//! | `leo`, `leo:STEP[:FACTOR[:LOSS[:DATA[:ACK]]]]` | as the link sends, with a handover every 15 s: each one-way delay changes by up to STEP, both rates change by a FACTOR in a range, a burst of losses follows with probability LOSS, and nearby data and ACKs are delayed by up to DATA and ACK |
+//! | `leo`, `leo:STEP[:FACTOR[:LOSS[:DATA[:ACK]]]]` | as the link sends, with a handover every 15 s: each one-way delay changes by up to STEP, both rates change by a FACTOR in a range, a burst of losses follows with probability LOSS in percent, and nearby data and ACKs are delayed by up to DATA and ACK |
 //!
 //! Engines (`geo...`, `batch`, `first` and their presets) and `thin` decide after an ACK was sent:
 //! such a path is opened with [`Path::open`] and driven through [`ReturnPath`]. With any other

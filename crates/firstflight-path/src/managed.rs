@@ -115,7 +115,7 @@ impl Red {
         let parts = value::fields(key, text, &["MIN", "MAX", "MAXP", "WEIGHT"], 2)?;
         let build = || {
             let share = |place: usize, name: &str, usual: u64| {
-                parts.get(place).map_or(Ok(usual), |text| value::SHARE.parse(name, text))
+                parts.get(place).map_or(Ok(usual), |text| value::CHANCE.parse(name, text))
             };
             let usual = Self::default();
             Ok(Self {
@@ -134,7 +134,7 @@ impl Red {
             value::SIZE.check(key, bytes, print_size)?;
         }
         for share in [self.max_p, self.weight] {
-            value::SHARE.check(key, share, print_percent)?;
+            value::CHANCE.check(key, share, print_percent)?;
         }
         if self.min >= self.max || self.max_p == 0 || self.weight == 0 {
             let allowed = "MIN below MAX, and neither MAXP nor WEIGHT 0";
@@ -161,16 +161,21 @@ impl Display for Red {
 impl FqCodel {
     pub(crate) fn parse(key: Key, text: &str) -> Result<Self, Error> {
         let mut given = Self::default();
-        options(key, text, "flows, quantum, target, interval", |name, value| {
-            match name {
-                "flows" => given.flows = value::count(name, value, 1, 65_536)?,
-                "quantum" => given.quantum = value::SIZE.parse(name, value)?,
-                "target" => given.target = value::TIME.parse(name, value)?,
-                "interval" => given.interval = value::TIME.parse(name, value)?,
-                _ => return Ok(false),
-            }
-            Ok(true)
-        })?;
+        options(
+            key,
+            text,
+            "`fq_codel` alone, or flows, quantum, target and interval as flows:1024/target:5ms",
+            |name, value| {
+                match name {
+                    "flows" => given.flows = value::count(name, value, 1, 65_536)?,
+                    "quantum" => given.quantum = value::SIZE.parse(name, value)?,
+                    "target" => given.target = value::TIME.parse(name, value)?,
+                    "interval" => given.interval = value::TIME.parse(name, value)?,
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            },
+        )?;
         Ok(given)
     }
 

@@ -150,7 +150,7 @@ impl Release {
                     value::EXTRA.check(KEY, ns, value::print_time)?;
                 }
                 value::check_range(KEY, handover.factor, value::print_factor)?;
-                value::SHARE.check(KEY, handover.burst, value::print_percent)
+                value::CHANCE.check(KEY, handover.burst, value::print_percent)
             }
         }
     }
@@ -218,7 +218,7 @@ impl Release {
             handover.factor = value::range("FACTOR", text, &value::FACTOR)?;
         }
         if let Some(text) = parts.get(3) {
-            handover.burst = value::SHARE.parse("LOSS", text)?;
+            handover.burst = value::CHANCE.parse("LOSS", text)?;
         }
         if let Some(text) = parts.get(4) {
             handover.data_extra = value::EXTRA.parse("DATA", text)?;

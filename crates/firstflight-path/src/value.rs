@@ -23,7 +23,6 @@ const RATES: &[(&str, u64)] =
 const TIMES: &[(&str, u64)] = &[("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
 const SIZES: &[(&str, u64)] = &[("B", 1), ("kB", 1_000), ("MB", 1_000_000)];
 const PERCENT: &[(&str, u64)] = &[("%", PPB / 100)];
-const RATIOS: &[(&str, u64)] = &[("%", PPB / 100), ("", PPB)];
 
 /// Bits per second.
 pub(crate) const RATE: Quantity = Quantity {
@@ -63,9 +62,6 @@ pub(crate) const LOSS: Quantity = Quantity {
 /// Parts of 1e-9, in percent.
 pub(crate) const CHANCE: Quantity =
     Quantity { units: PERCENT, min: 0, max: PPB, allowed: "0% to 100%, such as 0.1%" };
-/// Parts of 1e-9.
-pub(crate) const SHARE: Quantity =
-    Quantity { units: RATIOS, min: 0, max: PPB, allowed: "0 to 1 (100%)" };
 /// Nanoseconds, zero allowed, for extra delays.
 pub(crate) const EXTRA: Quantity = Quantity {
     units: TIMES,

@@ -248,7 +248,7 @@ fn rooms(shares: &[Share], limits: &[Share]) -> Result<Vec<u64>, Error> {
     };
     let sum: f64 = others.iter().map(of).sum();
     if sum > 1.0 + 1e-9 {
-        return Err(Error(format!("the largest shares add up to {:.4}%", 100.0 * sum)));
+        return Err(Error(format!("the largest shares add up to {}", percent(sum))));
     }
     let mut rooms = vec![WHOLE];
     for share in others.iter().rev() {
@@ -267,16 +267,23 @@ fn ranges(shares: &[Share], rooms: &[u64]) -> Result<Vec<(u64, u64)>, Error> {
         let most = (room[1] - room[0]) as f64 / WHOLE as f64;
         // Ranges are rounded to whole hashes.
         if share.part > most + 1e-9 {
-            let (part, most) = (100.0 * share.part, 100.0 * most);
             return Err(Error(format!(
-                "{}={part}%: allowed: more than 0 and at most {most:.4}% with {} arms",
+                "{}={}: allowed: more than 0 and at most {} with {} arms",
                 share.arm,
+                percent(share.part),
+                percent(most),
                 shares.len()
             )));
         }
         ranges.push((room[0], (room[0] + hashes(share.part)).min(room[1])));
     }
     Ok(ranges)
+}
+
+/// At most four decimals.
+fn percent(part: f64) -> String {
+    let text = format!("{:.4}", 100.0 * part);
+    format!("{}%", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
 /// Checks the parts: at least two arms, each named once, each with more than zero, with a sum of 1.
@@ -289,14 +296,14 @@ fn whole(shares: &[Share]) -> Result<(), Error> {
             return Err(Error(format!("{}: named twice", share.arm)));
         }
         if !(share.part > 0.0 && share.part <= 1.0 + 1e-9) {
-            let part = 100.0 * share.part;
-            let told = format!("{}={part}%: allowed: more than 0 and at most 100%", share.arm);
+            let told = "allowed: more than 0 and at most 100%";
+            let told = format!("{}={}: {told}", share.arm, percent(share.part));
             return Err(Error(told));
         }
     }
     let sum: f64 = shares.iter().map(|share| share.part).sum();
     if (sum - 1.0).abs() > 1e-6 {
-        return Err(Error(format!("the shares add up to {:.4}%, not to 100%", 100.0 * sum)));
+        return Err(Error(format!("the shares add up to {}, not to 100%", percent(sum))));
     }
     Ok(())
 }
@@ -316,7 +323,7 @@ pub fn shares(text: &str) -> Result<Vec<Share>, Error> {
         return Err(Error(format!("`{text}`: {told}, or all of them")));
     }
     if given > 1.0 + 1e-9 {
-        return Err(Error(format!("the shares add up to {:.4}%, more than 100%", 100.0 * given)));
+        return Err(Error(format!("the shares add up to {}, more than 100%", percent(given))));
     }
     let rest = (1.0 - given) / without.max(1) as f64;
     let share = |(arm, part): (String, Option<f64>)| Share::of(arm, part.unwrap_or(rest));

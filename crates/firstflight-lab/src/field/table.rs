@@ -319,8 +319,15 @@ pub(super) fn names(file: &FileName) -> Result<Vec<String>, Error> {
         let mut line = String::new();
         let read = BufReader::new(bytes).take(LONGEST_LINE).read_line(&mut line);
         read.map_err(|error| at(file, "line", 1, &error.to_string()))?;
-        let row: Object = serde_json::from_str(&line)
-            .map_err(|error| at(file, "line", 1, &format!("is not a JSON object: {error}")))?;
+        let row: Object = serde_json::from_str(&line).map_err(|error| {
+            let what = if line.trim() == "{" {
+                "a JSON object over several lines; allowed: CSV, Parquet, or one object per line"
+                    .into()
+            } else {
+                format!("is not a JSON object: {error}")
+            };
+            at(file, "line", 1, &what)
+        })?;
         return Ok(row.keys().cloned().collect());
     }
     let mut first = String::new();

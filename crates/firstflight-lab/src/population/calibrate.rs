@@ -18,8 +18,8 @@
 //! edge of its band. A population file keeps the lowest and the highest such q as its range. Every
 //! evaluation uses the same draws, so the same command gives the same table.
 
-use super::Population;
 use super::describe::quantile;
+use super::{Population, builtin};
 use crate::ab::analysis::{Entry, Part};
 use crate::ab::{Analysis, Clock, Run, Test, Watch};
 use crate::arms::{NamedArm, parse_arms};
@@ -298,8 +298,11 @@ impl Calibration {
     pub fn fit(&self, tick: &mut dyn FnMut([f64; 3], f64)) -> Result<Profile, Error> {
         if NOT_FITTED.contains(&self.population.name.as_str()) {
             let name = &self.population.name;
+            let fitted: Vec<&str> =
+                builtin::names().filter(|name| !NOT_FITTED.contains(name)).collect();
             return Err(Error::new(format!(
-                "population {name}: is not fitted, the target is a terrestrial content network's; allowed: terrestrial ones"
+                "population {name}: is not fitted, the target is a terrestrial content network's; allowed: {}",
+                fitted.join(", ")
             )));
         }
         if self.flows < LEAST_FLOWS {

@@ -232,6 +232,7 @@ fn bad_input_is_refused_in_one_line() {
         ("arm,bytes,ttlb_ms\na,1\n", vec![], "is not a table"),
         ("arm,bytes,ttlb_ms\na,1,0\nb,1,0\n", vec![], "no row has a time"),
         ("{\"arm\": }\n", vec![], "line 1: is not a JSON object"),
+        ("{\n\"firstflight\": 1\n}\n", vec![], "line 1: a JSON object over several lines"),
         (&good, vec![("arm", "amr")], "no column `amr` (did you mean `arm`?)"),
         (&good, vec![("arm", "client"), ("cluster", "client")], "no row has a time"),
         (&good, vec![("time", "arm")], "cannot be a name and a number"),

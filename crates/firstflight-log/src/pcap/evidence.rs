@@ -16,6 +16,10 @@ const MOST_HOPS: u8 = 8;
 const MOST_PRINTS: usize = 512;
 /// Maximum number of IP identifications that the segments of one offloaded packet use.
 const MOST_CUT: u16 = 64;
+/// This many equal ACKs signal a loss.
+const DUPLICATES: u32 = 3;
+/// If this many data segments of one end in a row were captured twice, so were the ACKs of the other.
+const ALL_TWICE: u32 = 8;
 /// Smallest segment into which a TCP cuts its data, bytes.
 const LEAST_PART: u32 = 500;
 /// A smaller clock step needs no mention, ns.
@@ -42,6 +46,9 @@ struct Print {
     window: u16,
     flags: u8,
     stamps: Option<(u32, u32)>,
+    sacks: [Option<(u32, u32)>; 4],
+    /// A copy of it was dropped.
+    copied: bool,
 }
 
 impl Print {
@@ -60,13 +67,17 @@ impl Print {
                 | u8::from(segment.rst) << 2
                 | u8::from(segment.has_ack) << 3,
             stamps: segment.stamps,
+            sacks: segment.sacks,
+            copied: false,
         }
     }
 
     /// Whether the frames differ only in identification and TTL.
     fn says_the_same(&self, other: &Print) -> bool {
-        (self.seq, self.payload, self.ack, self.window, self.flags, self.stamps)
-            == (other.seq, other.payload, other.ack, other.window, other.flags, other.stamps)
+        let all = |one: &Print| {
+            (one.seq, one.payload, one.ack, one.window, one.flags, one.stamps, one.sacks)
+        };
+        all(self) == all(other)
     }
 
     /// Whether `self` is the packet `whole` or a part that offload cut from it, judging by the
@@ -100,6 +111,8 @@ pub(super) struct End {
     pub(super) stale: Nanos,
     /// Number of its frames that were dropped as copies.
     pub(super) doubled: u64,
+    /// Number of its latest data segments in a row of which a copy was dropped.
+    twice: u32,
     /// Number of its frames that may be copies.
     pub(super) unsure: u64,
     /// End of data that it has not acknowledged yet, and when the data passed.
@@ -232,6 +245,10 @@ impl Evidence {
     /// is the smallest known RTT.
     pub(super) fn is_copy(&mut self, from: usize, frame: &Frame, rtt: Option<Nanos>) -> bool {
         let tick = self.tick().unwrap_or(Nanos(0));
+        let (doubled, all_twice) = {
+            let other = &self.ends[1 - from];
+            (other.doubled > 0, other.twice >= ALL_TWICE)
+        };
         let own = &mut self.ends[from];
         let print = Print::of(frame);
         let segment = &frame.segment;
@@ -248,8 +265,8 @@ impl Evidence {
         let too_soon = rtt.map(|rtt| Nanos(rtt.0 / 2).max(tick));
         let mut is_copy = false;
         if is_repeat {
-            let mut likely = false;
-            for known in own.prints.iter().rev() {
+            let (mut likely, mut equal) = (false, 0);
+            for known in own.prints.iter_mut().rev() {
                 let gap = print.now.since(known.now);
                 if gap > within {
                     break;
@@ -260,16 +277,23 @@ impl Evidence {
                 }
                 let numbered = own.numbers && print.is_part_of(known);
                 let same = known.says_the_same(&print);
+                // Each duplicate ACK has other SACK blocks; without them nothing tells two apart.
+                let bare = segment.payload == 0 && segment.sacks == [None; 4];
+                let second = !bare || all_twice && !known.copied;
                 // A SYN is retransmitted after a second.
-                let by_time = same && (segment.payload > 0 || segment.syn) && {
+                let by_time = same && (segment.syn || second) && {
                     let differ = own.numbers && known.ident != print.ident;
                     !differ && (rtt.is_some() || segment.syn || gap <= COPY_BLINDLY)
                 };
                 if numbered || by_time {
+                    own.twice += u32::from(segment.payload > 0 && !known.copied);
+                    known.copied = true;
                     is_copy = true;
                     break;
                 }
-                likely |= same && segment.payload > 0 && !own.numbers;
+                equal += u32::from(same);
+                let signals = bare && doubled && !all_twice && equal >= DUPLICATES;
+                likely |= same && (segment.payload > 0 || signals) && !own.numbers;
             }
             own.unsure += u64::from(likely && !is_copy);
         }
@@ -283,7 +307,10 @@ impl Evidence {
         while own.prints.len() >= MOST_PRINTS
             || own.prints.front().is_some_and(|old| print.now.since(old.now) > within)
         {
-            own.prints.pop_front();
+            let old = own.prints.pop_front();
+            if old.is_some_and(|old| old.payload > 0 && !old.copied) {
+                own.twice = 0;
+            }
         }
         own.prints.push_back(print);
         false

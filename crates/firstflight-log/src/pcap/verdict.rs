@@ -329,7 +329,7 @@ fn whole(record: &mut Quality) {
     if record.doubled_unsure > 0 {
         record.trust = Trust::Doubtful;
         record.remarks.push(format!(
-            "{} frames may be copies, but nothing proves it; they count as retransmissions",
+            "{} frames may be copies, but nothing proves it; they count as sent",
             record.doubled_unsure
         ));
     }

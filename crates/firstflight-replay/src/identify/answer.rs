@@ -6,6 +6,7 @@ use super::{Identifier, Round};
 use firstflight::Ratio;
 use firstflight::arm::{AvoidanceSpec, StartupSpec};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// Fewer round trips are not enough for an answer.
 const LEAST_ROUNDS: usize = 4;
@@ -121,6 +122,27 @@ impl Scored {
     }
 }
 
+/// The cycle of BBRv1 starts at a random phase, so its likelihood is the mean over the phases; the
+/// best one carries it.
+fn average_phases(scored: &mut [Scored]) {
+    let mut cycles: BTreeMap<_, Vec<&mut Scored>> = BTreeMap::new();
+    for one in scored {
+        if let Kind::Bbr1 { growth, .. } = one.kind {
+            let key = (one.startup, growth, one.initial_window);
+            cycles.entry(key).or_default().push(one);
+        }
+    }
+    for cycle in cycles.values_mut() {
+        cycle.sort_by(|a, b| b.likelihood.total_cmp(&a.likelihood));
+        let top = cycle.first().map_or(0.0, |first| first.likelihood);
+        let sum: f64 = cycle.iter().map(|one| (one.likelihood - top).exp()).sum();
+        let prior = -(cycle.len() as f64).ln();
+        for (place, one) in cycle.iter_mut().enumerate() {
+            one.likelihood += if place == 0 { prior + sum.ln() } else { prior };
+        }
+    }
+}
+
 impl Identifier {
     /// Returns the result at the end of the connection.
     pub fn answer(&self) -> Identity {
@@ -139,8 +161,9 @@ impl Identifier {
                 one.likelihood -= one.after_loss;
                 one.level = None;
             }
-            scored.sort_by(|a, b| b.likelihood.total_cmp(&a.likelihood));
         }
+        average_phases(&mut scored);
+        scored.sort_by(|a, b| b.likelihood.total_cmp(&a.likelihood));
         self.say(&scored, whole, idle_rounds)
     }
 

@@ -35,6 +35,9 @@ const LEVEL: f64 = 0.04;
 /// This width for startups that reduce the window to the delivered amount: a capture shows a loss
 /// later than the sender detected it, and by then more has been delivered.
 const DELIVERED_LEVEL: f64 = 0.15;
+/// Log-likelihood of a recovery that the capture does not show as it was, such as a second cut in it:
+/// one in twenty, which then leaves any level.
+const MISREAD: f64 = -3.0;
 /// A level further off than this is none that a recovery of these leaves: what the capture shows of
 /// the recovery was misread, or it is a stranger's.
 const STRANGE_LEVEL: f64 = 0.35;
@@ -58,7 +61,7 @@ pub(super) fn log_likelihood(deviation: f64, seen: Seen) -> f64 {
 }
 
 /// The log-likelihood of the round trips after the first loss. Their common level is the result of
-/// the window reduction: it may differ from the hypothesis at a cost, and is returned as the
+/// the window reduction: it may differ from the hypothesis at a limited cost, and is returned as the
 /// logarithm of predicted over sent. Deviations from that level count in full.
 pub(super) fn after_loss(deviations: &[f64], to_delivered: bool) -> (f64, Option<f64>) {
     let mut sorted = deviations.to_vec();
@@ -68,7 +71,8 @@ pub(super) fn after_loss(deviations: &[f64], to_delivered: bool) -> (f64, Option
     };
     let course: f64 = deviations.iter().map(|one| laplace(one - level, CLEAN)).sum();
     let width = if to_delivered { DELIVERED_LEVEL } else { LEVEL };
-    (course - level.abs() / width - (width / LEVEL).ln(), Some(level))
+    let reduction = (-level.abs() / width).max(MISREAD);
+    (course + reduction - (width / LEVEL).ln(), Some(level))
 }
 
 /// Whether a recovery that left this level may be a candidate's.

@@ -86,7 +86,7 @@ fn compression_is_told_by_its_first_bytes_and_undone() {
 
 #[test]
 fn what_is_no_trace_is_refused_with_one_line() {
-    let cases: [(&str, &[u8], &str); 12] = [
+    let cases: [(&str, &[u8], &str); 13] = [
         ("empty", b"", "empty: is empty"),
         ("noise", &[0xff, 0xfe, 0x00, 0x01, 0x7f], "noise: byte 0: unknown format"),
         ("text", b"hello world\n", "unknown format"),
@@ -94,6 +94,7 @@ fn what_is_no_trace_is_refused_with_one_line() {
         ("cut", b"{\"traces\":[{\"events\":[{\"time\":1", "the file ends inside this value"),
         ("wrong", b"{\"traces\" 3}", "cut: byte"),
         ("brace", b"\x1e{\"time\":1,\"name\":", "a malformed event"),
+        ("results", b"arm,ttlb_ms\nrapid,3\n", "results: line 1: results, not events"),
         ("table", b"a,b,c\n1,2,3\n", "table: line 1: no column `inflight_bytes`"),
         ("no rows", b"time_us,acked_bytes,inflight_bytes\n", "no row below the header"),
         (

@@ -171,6 +171,13 @@ fn captured_twice_is_as_captured_once() {
         let row = read(&doubled).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
         let capture = row.capture.as_ref().expect("a record");
         let about = format!("seed {seed}, {share} of 1000, {apart} ns: {capture:?}");
+        // Where some frames were captured twice, only an identification or a SACK block tells the copy
+        // of a duplicate ACK from the next one.
+        let bare = !numbered && !good.plan.sack;
+        if bare && share < 1000 && capture.trust == Trust::Doubtful {
+            assert!(capture.doubled_unsure > 0, "{about}");
+            continue;
+        }
         assert_eq!(numbers(&row), numbers(&good.row), "{about}");
         assert_eq!(capture.trust, Trust::Sound, "{about}");
         // Copies of the last ACK come when the connection is over.
