@@ -251,8 +251,10 @@ impl<'a> Run<'a> {
         };
         let most = most_packets(cell);
         let path = scenario.path;
-        let runaway =
-            outcome.flows.iter().any(|flow| flow.packets_sent.is_some_and(|sent| sent >= most));
+        let runaway = outcome
+            .flows
+            .iter()
+            .any(|flow| flow.counters.packets_sent.is_some_and(|sent| sent >= most));
         // Stacks and kernels send ECT(0), even if the same arm of ours would send ECT(1).
         let sends_ect1 = simulated && sends_ect1(seat.arm) == Some(true);
         Ok(Run { cell, flows, path, outcome, every, queue_every, silence, runaway, sends_ect1 })

@@ -83,8 +83,8 @@ fn run(cell: Cell, incumbent: &NamedArm, arm: &NamedArm) -> Result<String, Error
         flow.delivered_after.filter(|_| flow.complete()).unwrap_or(Nanos(15 * SECOND)).0 as f64
     };
     let mean = new.iter().map(time).sum::<f64>() / newcomers as f64 / 1e6;
-    let lost: u64 = new.iter().map(|flow| flow.packets_lost).sum();
-    let sent: u64 = new.iter().map(|flow| flow.packets_sent).sum();
+    let lost: u64 = new.iter().map(|flow| flow.counters.packets_lost).sum();
+    let sent: u64 = new.iter().map(|flow| flow.counters.packets_sent).sum();
     Ok(format!(
         "{path}\t{incumbents}\t{newcomers}\t{seed}\t{}\t{mean:.3}\t{:.6}\t{}\t{}\n",
         arm.label,

@@ -120,7 +120,7 @@ fn line(
 ) -> String {
     let (bytes, limit) = (scenario.bytes, scenario.limit.0);
     let time = if o.complete() { o.delivered_after.unwrap_or_default().0 } else { limit };
-    let loss = o.packets_lost as f64 / o.packets_sent.max(1) as f64;
+    let loss = o.counters.packets_lost as f64 / o.counters.packets_sent.max(1) as f64;
     let queue = if o.queue_us.is_empty() { 0 } else { o.queue_us.value_at_quantile(0.99) };
     let (ttlb, queue) = (time as f64 / 1e6, queue as f64 / 1e3);
     format!("{kind}\t{place}\t{trial}\t{bytes}\t{}\t{ttlb:.3}\t{loss:.6}\t{queue:.3}", arm.label)

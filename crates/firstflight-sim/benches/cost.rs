@@ -58,7 +58,7 @@ fn alone(host: Hosts, path: &str, arm: &str, object: u64) -> u64 {
     };
     let oracle = path.bdp_bytes() * host.mss() / 1500 + 4 * host.mss();
     let controller = arm.with_oracle(oracle).controller(host.config(), Time(0), Seq(0));
-    run_arm(&setup, controller, None).expect("the path carries full packets").packets_sent
+    run_arm(&setup, controller, None).expect("the path carries full packets").counters.packets_sent
 }
 
 /// Data packets sent by flows that share a bottleneck of 100 Mbit/s per flow, which none of them
@@ -89,7 +89,7 @@ fn together(host: Hosts, flows: u64, object: u64) -> u64 {
     };
     let outcome = run_arms(&shared, (0..flows).map(plan).collect(), None)
         .expect("the path carries full packets");
-    outcome.flows.iter().map(|flow| flow.packets_sent).sum()
+    outcome.flows.iter().map(|flow| flow.counters.packets_sent).sum()
 }
 
 /// Runs the scenario `name` with about `packets` packets. Returns the number of data packets sent.

@@ -70,8 +70,8 @@ impl Scenario {
             };
             let outcome = run(&setup, self.controller(0), &mut Nobody)?;
             return Ok((
-                outcome.packets_sent - outcome.packets_dropped,
-                outcome.packets_dropped,
+                outcome.counters.packets_sent - outcome.counters.packets_dropped,
+                outcome.counters.packets_dropped,
                 outcome.delivered,
             ));
         }
@@ -98,8 +98,8 @@ impl Scenario {
         let sum = |what: fn(&firstflight_sim::Outcome) -> u64| {
             outcome.flows.iter().map(what).sum::<u64>()
         };
-        let dropped = sum(|flow| flow.packets_dropped);
-        Ok((sum(|flow| flow.packets_sent) - dropped, dropped, sum(|flow| flow.delivered)))
+        let dropped = sum(|flow| flow.counters.packets_dropped);
+        Ok((sum(|flow| flow.counters.packets_sent) - dropped, dropped, sum(|flow| flow.delivered)))
     }
 
     /// Steps one flow until the path drops a packet. Returns the time and the window at that

@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let controller =
             arm.with_oracle(path.bdp_bytes()).controller(Config::quic(mss), Time(0), Seq(0));
         let outcome = run(&setup, controller, &mut Nobody)?;
-        packets += outcome.packets_sent;
+        packets += outcome.counters.packets_sent;
         std::hint::black_box(outcome);
     }
     let seconds = start.elapsed().as_secs_f64();

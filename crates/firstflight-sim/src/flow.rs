@@ -414,19 +414,20 @@ impl<E: Ends> Flow<E> {
         outcome.delivered_after = self.delivered_at.map(|at| at.since(first));
         outcome.delivered = self.ends.delivered();
         outcome.drops = self.drops;
+        outcome.counters = self.ends.counters();
         outcome.say(controller, self.ends.account());
         outcome.parts = self.app.map_or_else(Vec::new, |app| app.into_parts());
-        outcome.count(&self.ends.counters());
+        let counters = &outcome.counters;
         debug_assert_eq!(
-            outcome.packets_dropped,
+            counters.packets_dropped,
             outcome.drops.total(),
             "the sender's drops on the left, the path's on the right"
         );
         debug_assert!(
-            outcome.packets_lost <= outcome.packets_dropped
-                && outcome.packets_dropped <= outcome.packets_sent
-                && outcome.lost_retransmissions <= outcome.retransmissions
-                && outcome.retransmissions <= outcome.packets_sent,
+            counters.packets_lost <= counters.packets_dropped
+                && counters.packets_dropped <= counters.packets_sent
+                && counters.lost_retransmissions <= counters.retransmissions
+                && counters.retransmissions <= counters.packets_sent,
             "more packets were lost or repeated than there were: {outcome:?}"
         );
         debug_assert!(

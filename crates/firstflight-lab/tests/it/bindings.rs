@@ -110,8 +110,8 @@ fn responses_and_videos_are_carried_by_the_startup_that_was_asked_for() {
         );
         let (stays, ours) = (stays.expect("runs"), ours.expect("runs"));
         assert_eq!(
-            (stays.acked_after, stays.packets_sent, stays.parts),
-            (ours.acked_after, ours.packets_sent, ours.parts),
+            (stays.acked_after, stays.counters.packets_sent, stays.parts),
+            (ours.acked_after, ours.counters.packets_sent, ours.parts),
             "slow start is slow start"
         );
 

@@ -124,8 +124,14 @@ fn kernel_flows_share_a_bottleneck_with_one_that_does_not_end() {
     assert!(!together.flows[0].complete, "{:?}", together.flows[0]);
     for flow in &together.flows[1..] {
         assert!(flow.complete && flow.delivered == Some(5_000_000), "{flow:?}");
-        assert!(flow.packets_lost.is_none() && flow.queueing.is_none(), "the link's: {flow:?}");
-        assert!(flow.packets_sent.is_some_and(|sent| sent >= 5_000_000 / 1448), "{flow:?}");
+        assert!(
+            flow.counters.packets_lost.is_none() && flow.queueing.is_none(),
+            "the link's: {flow:?}"
+        );
+        assert!(
+            flow.counters.packets_sent.is_some_and(|sent| sent >= 5_000_000 / 1448),
+            "{flow:?}"
+        );
     }
     let starts: Vec<_> = together.starts.iter().map(|start| start.map(|at| at.0)).collect();
     assert_eq!(starts, [Some(0), Some(1_000_000_000), Some(1_200_000_000)]);

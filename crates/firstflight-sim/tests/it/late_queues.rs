@@ -36,8 +36,12 @@ fn flow_queues_give_each_flow_its_share_whatever_it_does() {
         let [greedy, fair] = rates(&done, 20)[..] else { panic!("two flows") };
         assert!(greedy < 11.0 && fair > 8.0, "{}: {greedy} and {fair}", host.transport());
         for flow in &done.flows {
-            assert!(flow.drops.aqm > 0 && flow.packets_lost > 0, "{:?}", flow.drops);
-            assert!(flow.spurious_losses <= flow.packets_lost / 10, "{}", flow.spurious_losses);
+            assert!(flow.drops.aqm > 0 && flow.counters.packets_lost > 0, "{:?}", flow.drops);
+            assert!(
+                flow.counters.spurious_losses <= flow.counters.packets_lost / 10,
+                "{}",
+                flow.counters.spurious_losses
+            );
         }
     }
 }
@@ -64,9 +68,9 @@ fn who_is_capable_of_ecn_is_marked_and_loses_nothing_once_it_has_settled() {
         let late = done.counted[30][0].dropped - done.counted[10][0].dropped;
         assert_eq!(late == 0, capable, "{codepoint:?}: {late} drops from 10 s on");
         assert!(
-            capable || flow.recoveries > 3,
+            capable || flow.counters.recoveries > 3,
             "{codepoint:?}: it reduced {} times",
-            flow.recoveries
+            flow.counters.recoveries
         );
         let mut waits = done.queue[1500..].to_vec();
         waits.sort_unstable();

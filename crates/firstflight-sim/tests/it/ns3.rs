@@ -43,7 +43,10 @@ fn drops(arm: &str, rtt_ms: u64) -> u64 {
         Time(0),
         Seq(0),
     );
-    run(&setup, controller, &mut Nobody).expect("the path carries full packets").packets_dropped
+    run(&setup, controller, &mut Nobody)
+        .expect("the path carries full packets")
+        .counters
+        .packets_dropped
 }
 
 /// ns-3's CUBIC grows by a segment per 20 at least until its first loss (CntClamp), and

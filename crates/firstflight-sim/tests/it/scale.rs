@@ -83,7 +83,9 @@ fn everything_times_k_takes_the_same_time() {
                     };
                     let apart = [
                         (time(&many) / time(&one) - 1.0).abs(),
-                        (many.packets_sent as f64 / one.packets_sent as f64 - 1.0).abs(),
+                        (many.counters.packets_sent as f64 / one.counters.packets_sent as f64
+                            - 1.0)
+                            .abs(),
                     ];
                     if apart.iter().any(|apart| *apart > tolerance) {
                         wrong.push(format!("{arm} {name}{rule} times {k}: {apart:.4?}"));

@@ -165,19 +165,22 @@ fn a_hundred_flows_deliver_what_was_sent_to_them() {
             );
             assert_eq!(
                 flow.queue_us.len(),
-                flow.packets_sent - flow.packets_dropped,
+                flow.counters.packets_sent - flow.counters.packets_dropped,
                 "{name}: what was not dropped passed the bottleneck"
             );
             let least = object.div_ceil(host.mss());
             assert_eq!(
-                flow.packets_sent - flow.retransmissions,
+                flow.counters.packets_sent - flow.counters.retransmissions,
                 if host.transport() == "tcp" { least } else { object.div_ceil(1436) },
                 "{name}"
             );
             last = last.max(id as u64 * MS + flow.acked_after.0);
         }
-        let packets: u64 =
-            outcome.flows.iter().map(|flow| flow.packets_sent - flow.packets_dropped).sum();
+        let packets: u64 = outcome
+            .flows
+            .iter()
+            .map(|flow| flow.counters.packets_sent - flow.counters.packets_dropped)
+            .sum();
         let serial = packets * u64::from(host.packet_bytes()) * 80;
         assert!(
             last >= serial * 95 / 100,
@@ -185,7 +188,7 @@ fn a_hundred_flows_deliver_what_was_sent_to_them() {
             host.transport()
         );
         assert!(
-            outcome.flows.iter().map(|flow| flow.packets_dropped).sum::<u64>() > 100,
+            outcome.flows.iter().map(|flow| flow.counters.packets_dropped).sum::<u64>() > 100,
             "a hundred slow starts overflow the queue"
         );
 
@@ -289,8 +292,8 @@ fn a_handshake_on_an_empty_path_gives_the_idle_round_trip_whenever_it_is() {
                 let flow = &outcome.flows[0];
                 (
                     flow.acked_after,
-                    flow.packets_sent,
-                    flow.packets_lost,
+                    flow.counters.packets_sent,
+                    flow.counters.packets_lost,
                     flow.delivered_after,
                     flow.cwnd_max,
                     flow.queue_us.max(),

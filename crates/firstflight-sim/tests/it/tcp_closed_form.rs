@@ -53,7 +53,10 @@ fn a_window_that_holds_the_object_takes_a_round_trip_and_its_serialization() {
                 preset.name,
                 outcome.acked_after
             );
-            assert_eq!(outcome.packets_sent, segments, "{segments} segments are sent once each");
+            assert_eq!(
+                outcome.counters.packets_sent, segments,
+                "{segments} segments are sent once each"
+            );
         }
     }
 }
@@ -179,7 +182,7 @@ fn stretch_acks_and_receive_offload_thin_the_acknowledgements() {
             outcome.acked_after,
             slow.acked_after
         );
-        assert_eq!(outcome.packets_sent, 630, "{every:?}: nothing is sent twice");
+        assert_eq!(outcome.counters.packets_sent, 630, "{every:?}: nothing is sent twice");
     }
 }
 
@@ -210,18 +213,18 @@ fn idle_path_with_delayed_acks_of_25_ms_never_marks_anything() {
                 let outcome = trial(&path, "hystart++", host, object);
                 let what = format!("{} bytes with {}, an ACK per {every}", object, preset.name);
                 assert_eq!(
-                    (outcome.rtos, outcome.recoveries),
+                    (outcome.counters.rtos, outcome.counters.recoveries),
                     (0, 0),
                     "L9: {what} see no timeout and no recovery"
                 );
                 assert_eq!(
-                    (outcome.packets_lost, outcome.spurious_losses),
+                    (outcome.counters.packets_lost, outcome.counters.spurious_losses),
                     (0, 0),
                     "L9: {what} see nothing marked"
                 );
                 assert_eq!(
-                    outcome.retransmissions,
-                    outcome.probes.min(outcome.retransmissions),
+                    outcome.counters.retransmissions,
+                    outcome.counters.probes.min(outcome.counters.retransmissions),
                     "L9: {what} repeat at most probes"
                 );
             }

@@ -18,7 +18,7 @@ use firstflight_linux::kernel::{self, ARMS, KernelArm, Loaded};
 use firstflight_linux::trial::{self, Info, Measured, Trial};
 use firstflight_log::trace::{LogWriter, Source, State};
 use firstflight_path::Error;
-use firstflight_sim::{Cause, Observer, Snapshot};
+use firstflight_sim::{Cause, Counters, Observer, Snapshot};
 use hdrhistogram::Histogram;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -183,7 +183,8 @@ fn one_of(flow: &trial::OfFlow, seen: &Seen) -> Outcome {
         ended_after: Some(nanos(flow.acked_after)),
         delivered_after: flow.delivered_after.map(nanos),
         delivered: Some(flow.delivered),
-        ..of_sender(&flow.last, seen)
+        counters: of_sender(&flow.last, seen),
+        ..Outcome::default()
     }
 }
 
@@ -201,15 +202,15 @@ fn only_what_arrived(outcome: &mut Outcome) {
     };
 }
 
-/// Outcome from the sender's last state.
-fn of_sender(last: &Info, seen: &Seen) -> Outcome {
-    Outcome {
+/// Counters from the sender's last state.
+fn of_sender(last: &Info, seen: &Seen) -> Counters<Option<u64>> {
+    Counters {
         packets_sent: Some(u64::from(last.packets_sent)),
         retransmitted_bytes: Some(last.bytes_repeated),
         retransmissions: Some(u64::from(last.repeats)),
         rtos: Some(u64::from(last.timeouts)),
         slow_starts_after_recovery: Some(seen.slow_starts_after_recovery),
-        ..Outcome::default()
+        ..Counters::default()
     }
 }
 
@@ -482,13 +483,16 @@ fn outcome(scenario: &Scenario, measured: &Measured, exit: Option<Exit>, seen: &
         ended_after: Some(nanos(measured.acked_after)),
         delivered_after: measured.delivered_after.map(nanos),
         delivered: Some(measured.delivered.min(scenario.bytes)),
-        // All dropped packets except a few at the very end were declared lost.
-        packets_lost: Some(dropped.min(repeats)),
-        spurious_losses: Some(repeats.saturating_sub(dropped)),
-        lost_retransmissions: Some(measured.counters.lost_repeats),
-        recoveries: Some(measured.counters.recoveries),
+        counters: Counters {
+            // All dropped packets except a few at the very end were declared lost.
+            packets_lost: Some(dropped.min(repeats)),
+            spurious_losses: Some(repeats.saturating_sub(dropped)),
+            lost_retransmissions: Some(measured.counters.lost_repeats),
+            recoveries: Some(measured.counters.recoveries),
+            ..of_sender(&measured.last, seen)
+        },
         exit,
         queueing: Some(Queueing::of(&queue_us)),
-        ..of_sender(&measured.last, seen)
+        ..Outcome::default()
     }
 }

@@ -8,7 +8,6 @@ use crate::record::Recording;
 use crate::scenario::{Hosts, Scenario};
 use crate::stacks::StackArm;
 use crate::testbed::bed::{Info, Testbed, objects_of};
-use firstflight::controller::Stats;
 use firstflight::{AnyController, Begin, Event, Nanos, Recorder};
 use firstflight_path::random::between;
 use firstflight_path::{Error, Purpose, Stream};
@@ -231,27 +230,15 @@ pub(in crate::testbed) fn plan(
 
 /// The outcome; values that only our own endpoint can count stay unknown.
 fn measured(outcome: &rig::Outcome) -> Outcome {
-    // A stack's own controller does not report its recovery.
-    let named = |count: u64| outcome.names_losses.then_some(count);
-    let stats: Option<Stats> = outcome.status.map(|status| status.stats);
     Outcome {
         complete: outcome.complete || outcome.delivered_after.is_some(),
         acked_after: outcome.complete.then_some(outcome.acked_after),
         ended_after: Some(outcome.acked_after),
         delivered_after: outcome.delivered_after,
         delivered: Some(outcome.delivered),
-        packets_sent: Some(outcome.packets_sent),
-        packets_lost: Some(outcome.packets_lost),
-        spurious_losses: named(outcome.spurious_losses),
-        retransmitted_bytes: named(outcome.retransmitted_bytes),
-        retransmissions: named(outcome.retransmissions),
-        lost_retransmissions: named(outcome.lost_retransmissions),
-        rtos: named(outcome.probe_timeouts),
-        recoveries: stats.map(|stats| u64::from(stats.loss_episodes)),
-        recoveries_below_ssthresh: outcome.recoveries_below_ssthresh,
-        slow_starts_after_recovery: stats.map(|stats| u64::from(stats.slow_starts_after_recovery)),
+        counters: outcome.counters,
         exit: outcome.exit,
-        episodes: stats.map(|_| outcome.episodes.clone()),
+        episodes: outcome.status.map(|_| outcome.episodes.clone()),
         queueing: Some(Queueing::of(&outcome.queue_us)),
         ..Outcome::default()
     }

@@ -72,7 +72,7 @@ fn play(seed: u64, wild: bool) -> [(u64, u64); 2] {
     let controller = arm.controller(config, Time(0), Seq(0));
     let outcome = run(&setup, controller, &mut Nobody).expect("the path carries full packets");
     let kernel = (measured.counters.recoveries, measured.counters.undone);
-    [kernel, (outcome.recoveries, outcome.undone)]
+    [kernel, (outcome.counters.recoveries, outcome.counters.undone)]
 }
 
 /// Half the width of the 95 % interval of a sum of what paths count, by their spread.
