@@ -10,7 +10,7 @@
 //! `beside=bbr3` has others in CUBIC's place. `docs/site/plumb.py` makes a table of them.
 
 use firstflight::Nanos;
-use firstflight_lab::flows::{App, SharingFlow};
+use firstflight_lab::flows::{App, Flows, SharingFlow};
 use firstflight_lab::{Error, NamedArm, Scenario, parse_arms};
 use firstflight_path::random::Sequence;
 use firstflight_path::{Path, Purpose, Stream};
@@ -71,7 +71,10 @@ fn run(cell: Cell, incumbent: &NamedArm, arm: &NamedArm) -> Result<String, Error
     }
     let limit = Nanos(JOIN + 15 * SECOND + EVERY.0);
     let scenario = Scenario { limit, ..Scenario::new(Path::parse(&path)?, BYTES) };
-    let done = scenario.run_flows_late(&flows, seed, Some(EVERY), Nanos::ZERO)?;
+    let done = scenario.run_flows(
+        &Flows { sample: Some(EVERY), jitter: Nanos::ZERO, ..Flows::new(&flows, seed) },
+        None,
+    )?;
     let at = |time: u64| {
         let sample = usize::try_from(time / EVERY.0).unwrap_or(usize::MAX);
         let sample = done.delivered.get(sample).or(done.delivered.last());

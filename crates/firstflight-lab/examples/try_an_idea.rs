@@ -16,7 +16,7 @@ use firstflight::event::{Ack, Context, Window};
 use firstflight::resume::{Saved, is_resumable};
 use firstflight::startup::{Grown, Startup};
 use firstflight::{Nanos, Time};
-use firstflight_lab::flows::{JITTER, SharingFlow};
+use firstflight_lab::flows::{Flows, SharingFlow};
 use firstflight_lab::resume::Resume;
 use firstflight_lab::testbed::sim;
 use firstflight_lab::{
@@ -171,7 +171,7 @@ impl Trial {
         let join = 2_000_000_000 + 30 * self.scenario.path.rtt();
         let mine = flow(arm, App::Bulk(self.scenario.bytes), join);
         let flows = [flow(cubic, App::Endless, 0), mine];
-        let mut done = self.scenario.run_flows_late(&flows, self.seed, None, JITTER)?;
+        let mut done = self.scenario.run_flows(&Flows::new(&flows, self.seed), None)?;
         Ok(done.flows.remove(1))
     }
 
@@ -179,7 +179,7 @@ impl Trial {
         match (&self.app, &self.beside) {
             (_, Some(cubic)) => self.run_beside(cubic, arm),
             (None, _) => self.scenario.simulate(arm, self.seed, None),
-            (Some(app), _) => self.scenario.run_app(arm, app.clone(), self.seed),
+            (Some(app), _) => self.scenario.simulate_app(arm, app.clone(), self.seed, None),
         }
     }
 

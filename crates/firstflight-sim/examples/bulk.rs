@@ -8,7 +8,9 @@ use firstflight::detection::presets::Preset;
 use firstflight::startup::AnyStartup;
 use firstflight::{Arm, Config, Nanos, Seq, Time};
 use firstflight_path::Path;
-use firstflight_sim::{App, FlowPlan, Hosts, Nobody, Setup, Shared, run, run_flows, tcp};
+use firstflight_sim::{
+    App, Arrangement, FlowPlan, Hosts, Nobody, Setup, Shared, run, run_flows, tcp,
+};
 use std::error::Error;
 
 const MSS: u64 = 1448;
@@ -68,7 +70,7 @@ impl Scenario {
                 seed: 1,
                 path_index: 0,
             };
-            let outcome = run(&setup, self.controller(0), &mut Nobody)?;
+            let outcome = run(&setup, self.controller(0), None)?;
             return Ok((
                 outcome.counters.packets_sent - outcome.counters.packets_dropped,
                 outcome.counters.packets_dropped,
@@ -94,7 +96,8 @@ impl Scenario {
                 rtt_extra: Nanos::ZERO,
             }
         };
-        let outcome = run_flows(&shared, (0..self.flows).map(plan).collect(), &mut Nobody)?;
+        let outcome =
+            run_flows(&shared, (0..self.flows).map(plan).collect(), &Arrangement::default(), None)?;
         let sum = |what: fn(&firstflight_sim::Outcome) -> u64| {
             outcome.flows.iter().map(what).sum::<u64>()
         };

@@ -3,7 +3,7 @@ use firstflight::arm::Arm;
 use firstflight::detection::presets::Preset;
 use firstflight::{Nanos, Seq, Time};
 use firstflight_path::Path;
-use firstflight_sim::{Hosts, Nobody, Setup, run, tcp};
+use firstflight_sim::{Hosts, Setup, run, tcp};
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();
@@ -30,7 +30,7 @@ fn main() {
             let outcome = run(
                 &setup,
                 arm.with_oracle(oracle).controller(host.config(), Time(0), Seq(0)),
-                &mut Nobody,
+                None,
             )
             .unwrap();
             packets += outcome.counters.packets_sent;

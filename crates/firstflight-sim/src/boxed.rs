@@ -9,39 +9,35 @@ use crate::access::Arrangement;
 use crate::instrumented::{Combined, Core};
 use crate::observe::{Nobody, Observer};
 use crate::outcome::Outcome;
-use crate::sharing::{FlowPlan, Shared, SharedOutcome, run_arranged};
-use crate::trial::{Setup, run};
+use crate::sharing::{self, FlowPlan, Shared, SharedOutcome};
+use crate::trial::{self, Setup};
 use firstflight::startup::{AnyStartup, Startup};
 use firstflight_path::Error;
-
-/// Runs one trial with external parts.
-///
-/// # Errors
-/// Those of [`run`].
-pub fn run_mixed(
-    setup: &Setup<'_>,
-    controller: Core<Mixed>,
-    observer: Option<&mut dyn Observer>,
-) -> Result<Outcome, Error> {
-    run(setup, controller, &mut observer.unwrap_or(&mut Nobody))
-}
-
-/// Runs flows with external parts together with flows that use built-in parts.
-///
-/// # Errors
-/// Those of [`crate::run_flows`].
-pub fn run_mixed_flows(
-    shared: &Shared<'_>,
-    plans: Vec<FlowPlan<Mixed>>,
-    arrangement: &Arrangement,
-    observer: Option<&mut dyn Observer>,
-) -> Result<SharedOutcome, Error> {
-    run_arranged(shared, plans, arrangement, &mut observer.unwrap_or(&mut Nobody))
-}
 
 impl Combined for Mixed {
     type Avoidance = MixedAvoidance;
     type Recovery = MixedRecovery;
+
+    fn alone(
+        setup: &Setup<'_>,
+        controller: Core<Self>,
+        observer: Option<&mut dyn Observer>,
+    ) -> Result<Outcome, Error> {
+        trial::observed(setup, controller, &mut observer.unwrap_or(&mut Nobody))
+    }
+    fn together(
+        shared: &Shared<'_>,
+        plans: Vec<FlowPlan<Self>>,
+        arrangement: &Arrangement,
+        observer: Option<&mut dyn Observer>,
+    ) -> Result<SharedOutcome, Error> {
+        sharing::in_company::<_, Nobody, _>(
+            shared,
+            plans,
+            arrangement,
+            &mut observer.unwrap_or(&mut Nobody),
+        )
+    }
 }
 
 /// A built-in or an external startup: flows with either kind can share a path.

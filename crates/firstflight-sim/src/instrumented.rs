@@ -1,27 +1,73 @@
 //! A controller with its account and its recorder. The recorder is a type parameter of the senders
 //! and defaults to a no-op, so that a trial without a trace is compiled without it.
 
-use crate::observe::{Nobody, Record, Tape};
+use crate::access::Arrangement;
+use crate::observe::{Nobody, Observer, Record, Tape};
+use crate::outcome::Outcome;
+use crate::sharing::{self, FlowPlan, Shared, SharedOutcome};
+use crate::trial::{self, Setup};
 use firstflight::account::{Account, Kept};
 use firstflight::avoidance::{AnyAvoidance, Avoidance};
 use firstflight::controller::Controller;
 use firstflight::recovery::{AnyRecovery, Policy};
 use firstflight::startup::{AnyStartup, Startup, Train};
 use firstflight::{Ack, Congestion, Event, Nanos, Rate, Ready, Recorder, Sent, Seq, Time};
+use firstflight_path::Error;
 use std::fmt::Debug;
 
 /// A startup and the parts that simulated senders combine it with. The simulator is compiled once
-/// for each.
-pub trait Combined: Startup {
+/// for each, in this crate: its entry points are methods of this trait.
+pub trait Combined: Startup + Sized {
     /// The congestion avoidance that follows it.
     type Avoidance: Avoidance<Saved: Debug> + Clone + Debug;
     /// The recovery policy used with both.
     type Recovery: Policy<Settings: Debug> + Clone + Debug;
+
+    #[doc(hidden)]
+    fn alone(
+        setup: &Setup<'_>,
+        controller: Core<Self>,
+        observer: Option<&mut dyn Observer>,
+    ) -> Result<Outcome, Error>;
+    #[doc(hidden)]
+    fn together(
+        shared: &Shared<'_>,
+        plans: Vec<FlowPlan<Self>>,
+        arrangement: &Arrangement,
+        observer: Option<&mut dyn Observer>,
+    ) -> Result<SharedOutcome, Error>;
 }
 
 impl Combined for AnyStartup {
     type Avoidance = AnyAvoidance;
     type Recovery = AnyRecovery;
+
+    fn alone(
+        setup: &Setup<'_>,
+        controller: Core<Self>,
+        observer: Option<&mut dyn Observer>,
+    ) -> Result<Outcome, Error> {
+        match observer {
+            Some(mut observer) => trial::observed(setup, controller, &mut observer),
+            None => trial::observed(setup, controller, &mut Nobody),
+        }
+    }
+    fn together(
+        shared: &Shared<'_>,
+        plans: Vec<FlowPlan<Self>>,
+        arrangement: &Arrangement,
+        observer: Option<&mut dyn Observer>,
+    ) -> Result<SharedOutcome, Error> {
+        match observer {
+            Some(mut observer) if observer.listens() => {
+                sharing::in_company::<_, Tape, _>(shared, plans, arrangement, &mut observer)
+            }
+            Some(mut observer) => {
+                sharing::in_company::<_, Nobody, _>(shared, plans, arrangement, &mut observer)
+            }
+            None => sharing::in_company::<_, Nobody, _>(shared, plans, arrangement, &mut Nobody),
+        }
+    }
 }
 
 /// The controller of a simulated sender.

@@ -42,7 +42,6 @@ pub use alike::run_alike;
 pub use app::{App, Part, Response};
 pub use boxed::{
     Boxed, MakeRecovery, Mixed, MixedAvoidance, MixedRecovery, OwnAvoidance, own_avoidance,
-    run_mixed, run_mixed_flows,
 };
 pub use counters::Counters;
 pub use firstflight::Episode;
@@ -51,8 +50,8 @@ pub use instrumented::Company;
 pub use media::PACKET as MEDIA_PACKET;
 pub use observe::{Cause, Nobody, Observer, Record, Snapshot, Tape};
 pub use outcome::{Drops, Outcome, Stop, fairness_ppm};
-pub use sharing::{FlowPlan, JITTER, Shared, SharedOutcome, run_arms, run_arms_with, run_flows};
-pub use trial::{Setup, run, run_arm};
+pub use sharing::{FlowPlan, JITTER, Shared, SharedOutcome, run_flows};
+pub use trial::{Setup, run};
 
 /// The example in README.md, which package registries show.
 #[cfg(doctest)]

@@ -12,14 +12,13 @@ use crate::flow::{Ends, Flow, Hosted, Late};
 use crate::hosts::Hosts;
 use crate::instrumented::{Combined, Company, Core};
 use crate::later::Later;
-use crate::observe::{Nobody, Observer, Tape};
+use crate::observe::Observer;
 use crate::opening::{Opened, Openings};
 use crate::outcome::{Outcome, Stop};
 use crate::trial::goes_ahead;
 use crate::turns::Earliest;
 use crate::wire::NEVER;
 use crate::{quic, tcp};
-use firstflight::startup::AnyStartup;
 use firstflight::{Nanos, Time};
 use firstflight_path::{Error, Fate, Path, Purpose, Stream};
 
@@ -106,63 +105,22 @@ impl SharedOutcome {
     }
 }
 
-/// Runs arms together: an instance of [`run_flows`] that is compiled once, here, and not in every
-/// crate that runs flows.
-///
-/// # Errors
-/// Those of [`run_flows`].
-pub fn run_arms(
-    shared: &Shared<'_>,
-    plans: Vec<FlowPlan<AnyStartup>>,
-    observer: Option<&mut dyn Observer>,
-) -> Result<SharedOutcome, Error> {
-    run_arms_with(shared, plans, &Arrangement::default(), observer)
-}
-
-/// Like [`run_arms`], with an access for each flow and more samples.
-///
-/// # Errors
-/// Those of [`run_flows`].
-pub fn run_arms_with(
-    shared: &Shared<'_>,
-    plans: Vec<FlowPlan<AnyStartup>>,
-    arrangement: &Arrangement,
-    observer: Option<&mut dyn Observer>,
-) -> Result<SharedOutcome, Error> {
-    match observer {
-        Some(mut observer) if observer.listens() => {
-            run_in_company::<_, Tape, _>(shared, plans, arrangement, &mut observer)
-        }
-        Some(mut observer) => run_arranged(shared, plans, arrangement, &mut observer),
-        None => run_arranged(shared, plans, arrangement, &mut Nobody),
-    }
-}
-
 /// Runs flows together until all that can end ([`App::Endless`] cannot) have finished or the limit
 /// is reached.
 ///
 /// # Errors
 /// If the path cannot carry the host's packets (see [`Path::open`]).
-pub fn run_flows<S: Combined, O: Observer>(
-    shared: &Shared<'_>,
-    plans: Vec<FlowPlan<S>>,
-    observer: &mut O,
-) -> Result<SharedOutcome, Error> {
-    run_arranged(shared, plans, &Arrangement::default(), observer)
-}
-
-/// Like [`run_flows`], with an [`Arrangement`].
-pub(crate) fn run_arranged<S: Combined, O: Observer>(
+pub fn run_flows<S: Combined>(
     shared: &Shared<'_>,
     plans: Vec<FlowPlan<S>>,
     arrangement: &Arrangement,
-    observer: &mut O,
+    observer: Option<&mut dyn Observer>,
 ) -> Result<SharedOutcome, Error> {
-    run_in_company::<S, Nobody, O>(shared, plans, arrangement, observer)
+    S::together(shared, plans, arrangement, observer)
 }
 
-/// Like [`run_arranged`], with these followers of each controller.
-fn run_in_company<S: Combined, L: Company<S>, O: Observer>(
+/// Like [`run_flows`], with these followers of each controller and this type of observer.
+pub(crate) fn in_company<S: Combined, L: Company<S>, O: Observer>(
     shared: &Shared<'_>,
     plans: Vec<FlowPlan<S>>,
     arrangement: &Arrangement,
@@ -170,15 +128,15 @@ fn run_in_company<S: Combined, L: Company<S>, O: Observer>(
 ) -> Result<SharedOutcome, Error> {
     match shared.host {
         Hosts::Quic(host) => {
-            run_between::<quic::Ends<S, L>, L, O>(shared, host, plans, arrangement, observer)
+            between::<quic::Ends<S, L>, L, O>(shared, host, plans, arrangement, observer)
         }
         Hosts::Tcp(host) => {
-            run_between::<tcp::Ends<S, L>, L, O>(shared, host, plans, arrangement, observer)
+            between::<tcp::Ends<S, L>, L, O>(shared, host, plans, arrangement, observer)
         }
     }
 }
 
-fn run_between<E: Hosted<L>, L: Default, O: Observer>(
+fn between<E: Hosted<L>, L: Default, O: Observer>(
     shared: &Shared<'_>,
     host: E::Host,
     plans: Vec<FlowPlan<E::Startup>>,

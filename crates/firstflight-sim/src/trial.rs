@@ -10,7 +10,7 @@ use crate::observe::{Nobody, Observer, Tape};
 use crate::outcome::{Outcome, Stop};
 use crate::pool::Plain;
 use crate::{quic, tcp};
-use firstflight::{AnyController, Nanos, Time};
+use firstflight::{Nanos, Time};
 use firstflight_path::{Error, Path};
 
 /// Inputs of a trial.
@@ -32,41 +32,34 @@ pub struct Setup<'a> {
     pub path_index: u64,
 }
 
-/// Runs one trial of an arm: an instance of [`run`] that is compiled once, here, and not in every
-/// crate that runs trials.
-///
-/// # Errors
-/// Those of [`run`].
-pub fn run_arm(
-    setup: &Setup<'_>,
-    controller: AnyController,
-    observer: Option<&mut dyn Observer>,
-) -> Result<Outcome, Error> {
-    match observer {
-        Some(mut observer) => run(setup, controller, &mut observer),
-        None => run(setup, controller, &mut Nobody),
-    }
-}
-
-/// Runs one trial with any startup.
+/// Runs one trial.
 ///
 /// # Errors
 /// If the path cannot carry the host's packets (see [`Path::open`]).
-pub fn run<S: Combined, O: Observer>(
+pub fn run<S: Combined>(
+    setup: &Setup<'_>,
+    controller: Core<S>,
+    observer: Option<&mut dyn Observer>,
+) -> Result<Outcome, Error> {
+    S::alone(setup, controller, observer)
+}
+
+/// Like [`run`], for this type of observer.
+pub(crate) fn observed<S: Combined, O: Observer>(
     setup: &Setup<'_>,
     controller: Core<S>,
     observer: &mut O,
 ) -> Result<Outcome, Error> {
     // Two types: a sender without a recorder need not check whether one is present.
     if observer.listens() {
-        run_in_company(setup, controller, Tape::default(), observer).map(|(outcome, _)| outcome)
+        in_company(setup, controller, Tape::default(), observer).map(|(outcome, _)| outcome)
     } else {
-        run_in_company(setup, controller, Nobody, observer).map(|(outcome, _)| outcome)
+        in_company(setup, controller, Nobody, observer).map(|(outcome, _)| outcome)
     }
 }
 
 /// Like [`run`], with these followers, which are returned.
-pub(crate) fn run_in_company<S: Combined, L: Company<S>, O: Observer>(
+pub(crate) fn in_company<S: Combined, L: Company<S>, O: Observer>(
     setup: &Setup<'_>,
     controller: Core<S>,
     company: L,
@@ -74,15 +67,15 @@ pub(crate) fn run_in_company<S: Combined, L: Company<S>, O: Observer>(
 ) -> Result<(Outcome, L), Error> {
     match setup.host {
         Hosts::Quic(host) => {
-            run_between::<quic::Ends<S, L>, L, O>(setup, host, controller, company, observer)
+            between::<quic::Ends<S, L>, L, O>(setup, host, controller, company, observer)
         }
         Hosts::Tcp(host) => {
-            run_between::<tcp::Ends<S, L>, L, O>(setup, host, controller, company, observer)
+            between::<tcp::Ends<S, L>, L, O>(setup, host, controller, company, observer)
         }
     }
 }
 
-fn run_between<E: Hosted<L>, L: Default, O: Observer>(
+fn between<E: Hosted<L>, L: Default, O: Observer>(
     setup: &Setup<'_>,
     host: E::Host,
     controller: Core<E::Startup>,

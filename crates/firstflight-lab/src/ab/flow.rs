@@ -147,9 +147,8 @@ impl Test {
         checks: Checks,
     ) -> Result<Connection, Error> {
         let (drawn, scenario, app) = self.scenario(&self.population, index)?;
-        let with = |scenario: &Scenario, app: &App, arm: usize, seed: u64| match app {
-            App::Bulk(_) => scenario.simulate(&self.arms[arm], seed, None),
-            _ => scenario.run_app(&self.arms[arm], app.clone(), seed),
+        let with = |scenario: &Scenario, app: &App, arm: usize, seed: u64| {
+            scenario.simulate_app(&self.arms[arm], app.clone(), seed, None)
         };
         let read = |app: &App, outcome: &Outcome| match app {
             App::Responses(_) => FlowResult::of_responses(outcome, self.clock, self.limit.0),

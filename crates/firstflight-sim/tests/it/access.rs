@@ -2,7 +2,7 @@
 
 use crate::hosts::{path, plan, shared};
 use firstflight::Nanos;
-use firstflight_sim::{Access, App, Arrangement, Hosts, Shared, SharedOutcome, run_arms_with};
+use firstflight_sim::{Access, App, Arrangement, Hosts, Shared, SharedOutcome, run_flows};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -18,7 +18,7 @@ fn run(arms: &[&str], access: Vec<Access>, seconds: u64) -> SharedOutcome {
         whole: true,
         ..Arrangement::default()
     };
-    run_arms_with(&shared, plans, &arrangement, None).expect("the path carries it")
+    run_flows(&shared, plans, &arrangement, None).expect("the path carries it")
 }
 
 #[test]

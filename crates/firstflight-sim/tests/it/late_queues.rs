@@ -4,8 +4,7 @@ use crate::hosts::{SECOND, digest, path, plan, shared};
 use firstflight::Nanos;
 use firstflight_path::Codepoint;
 use firstflight_sim::{
-    Access, App, Arrangement, Hosts, Setup, Shared, SharedOutcome, quic, run_arm, run_arms_with,
-    tcp,
+    Access, App, Arrangement, Hosts, Setup, Shared, SharedOutcome, quic, run_flows, tcp,
 };
 
 fn both() -> [Hosts; 2] {
@@ -19,7 +18,7 @@ fn run(host: Hosts, on: &str, arms: &[&str], access: Vec<Access>, seconds: u64) 
     let plans = arms.iter().map(|arm| plan(arm, host, App::Endless, Nanos::ZERO)).collect();
     let queue_every = Some(Nanos(SECOND / 100));
     let arrangement = Arrangement { access, queue_every, whole: true, ..Arrangement::default() };
-    run_arms_with(&shared, plans, &arrangement, None).expect("the path carries it")
+    run_flows(&shared, plans, &arrangement, None).expect("the path carries it")
 }
 
 /// Mbit/s of each flow over the second half.
@@ -96,7 +95,7 @@ fn a_flow_alone_goes_as_one_of_several_and_the_same_every_time() {
                 seed: 3,
                 path_index: 0,
             };
-            run_arm(&setup, plan.controller, None).expect("the path carries it")
+            firstflight_sim::run(&setup, plan.controller, None).expect("the path carries it")
         };
         let (one, again) = (once(), once());
         assert_eq!(one.delivered, 3_000_000, "{}", host.transport());

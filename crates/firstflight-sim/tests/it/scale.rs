@@ -43,7 +43,8 @@ fn play(arm: &str, host: Hosts, path: &Path, object: u64, watch: impl Observer) 
         seed: 1,
         path_index: 0,
     };
-    run(&setup, controller(arm, host, Nanos::ZERO), &mut watch).expect("it carries full packets")
+    run(&setup, controller(arm, host, Nanos::ZERO), Some(&mut watch))
+        .expect("it carries full packets")
 }
 
 /// The transfer of an arm, everything times `k`.

@@ -5,7 +5,7 @@ use crate::hosts;
 use firstflight::Nanos;
 use firstflight_sim::observe::Signals;
 use firstflight_sim::{
-    App, Cause, Hosts, JITTER, Nobody, Observer, Response, Setup, Shared, Snapshot, Stop,
+    App, Arrangement, Cause, Hosts, JITTER, Observer, Response, Setup, Shared, Snapshot, Stop,
     fairness_ppm, quic, run, run_flows, tcp,
 };
 use hosts::{MS, SECOND, controller, digest, path, plan, shared, together};
@@ -74,8 +74,13 @@ fn each_flow_starts_when_it_is_told_to() {
     for host in both() {
         let plans = starts.map(|start| plan("slowstart", host, App::Bulk(10_000), Nanos(start)));
         let mut seen = FirstSent::default();
-        let outcome = run_flows(&shared(&path, host, 100 * SECOND), plans.into(), &mut seen)
-            .expect("the path carries full packets");
+        let outcome = run_flows(
+            &shared(&path, host, 100 * SECOND),
+            plans.into(),
+            &Arrangement::default(),
+            Some(&mut seen),
+        )
+        .expect("the path carries full packets");
         let expected =
             [(1, 0), (3, 300 * MS), (2, 300 * MS + 5_000), (0, 700 * MS), (4, 2 * SECOND)];
         assert_eq!(
@@ -113,7 +118,7 @@ fn a_flow_alone_is_the_trial_of_one_flow() {
                 seed: 1,
                 path_index: 0,
             };
-            let alone = run(&alone, controller("hystart++", host, Nanos::ZERO), &mut Nobody)
+            let alone = run(&alone, controller("hystart++", host, Nanos::ZERO), None)
                 .expect("the path carries full packets");
             let plans = vec![plan("hystart++", host, App::Bulk(object), Nanos::ZERO)];
             let among = together(&shared(&path, host, 600 * SECOND), plans);
@@ -246,8 +251,13 @@ fn a_handshake_waits_in_a_standing_queue_as_data_does() {
         let start = 2 * SECOND;
         let mut seen = FirstRtt::default();
         let plans = vec![standing, plan("rapid", host, App::Bulk(10_000), Nanos(start))];
-        let outcome = run_flows(&shared(&path, host, 100 * SECOND), plans, &mut seen)
-            .expect("the path carries full packets");
+        let outcome = run_flows(
+            &shared(&path, host, 100 * SECOND),
+            plans,
+            &Arrangement::default(),
+            Some(&mut seen),
+        )
+        .expect("the path carries full packets");
         let [(0, 0, first), (1, began, sample)] = seen.0[..] else {
             panic!("two flows, not {:?}", seen.0)
         };
@@ -337,8 +347,13 @@ fn a_handshake_that_is_lost_is_repeated_and_one_through_a_terminal_waits_there()
             plan("slowstart", host, App::Bulk(10_000), Nanos(10 * SECOND)),
         ];
         let mut seen = FirstRtt::default();
-        run_flows(&shared(&starved, host, 60 * SECOND), plans, &mut seen)
-            .expect("the path carries full packets");
+        run_flows(
+            &shared(&starved, host, 60 * SECOND),
+            plans,
+            &Arrangement::default(),
+            Some(&mut seen),
+        )
+        .expect("the path carries full packets");
         let [_, (1, began, sample)] = seen.0[..] else { panic!("two flows, not {:?}", seen.0) };
         assert!(
             sample > 700 * MS && began > 10 * SECOND,

@@ -6,7 +6,7 @@ use firstflight::detection::presets::PRESETS;
 use firstflight::{ExitReason, Nanos, Seq, Time};
 use firstflight_path::Path;
 use firstflight_sim::tcp::{AckEvery, Buffer, Host};
-use firstflight_sim::{Hosts, Nobody, Outcome, Setup, Stop, run};
+use firstflight_sim::{Hosts, Outcome, Setup, Stop, run};
 
 const MSS: u64 = 1448;
 const MS: u64 = 1_000_000;
@@ -23,7 +23,7 @@ fn trial(path: &Path, arm: &str, host: Host, object: u64) -> Outcome {
         seed: 1,
         path_index: 0,
     };
-    run(&setup, arm.with_oracle(1 << 30).controller(hosts.config(), Time(0), Seq(0)), &mut Nobody)
+    run(&setup, arm.with_oracle(1 << 30).controller(hosts.config(), Time(0), Seq(0)), None)
         .expect("the path carries full packets")
 }
 

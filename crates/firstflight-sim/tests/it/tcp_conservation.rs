@@ -8,7 +8,7 @@ use firstflight::detection::presets::PRESETS;
 use firstflight::{Nanos, Seq, Time};
 use firstflight_path::Path;
 use firstflight_sim::tcp::{AckEvery, Buffer, Host};
-use firstflight_sim::{Hosts, Nobody, Outcome, Setup, Stop, run};
+use firstflight_sim::{Hosts, Outcome, Setup, Stop, run};
 use proptest::prelude::*;
 
 const MSS: u64 = 1448;
@@ -97,7 +97,7 @@ fn trial(path: &Path, arm: &str, host: Host, object: u64, seed: u64) -> Outcome 
         seed,
         path_index: 0,
     };
-    run(&setup, arm.with_oracle(1 << 20).controller(hosts.config(), Time(0), Seq(0)), &mut Nobody)
+    run(&setup, arm.with_oracle(1 << 20).controller(hosts.config(), Time(0), Seq(0)), None)
         .expect("the path carries full packets")
 }
 

@@ -96,7 +96,7 @@ fn a_repeat_lost_again_is_what_makes_rfc_6675_lose_twice_as_much_where_nobody_he
             seed: 1,
             path_index: 0,
         };
-        run(&setup, controller(arm, host, Nanos::ZERO), &mut Nobody)
+        run(&setup, controller(arm, host, Nanos::ZERO), None)
             .expect("the path carries full packets")
             .counters
             .packets_lost
@@ -150,7 +150,7 @@ fn every_drop_has_one_cause_and_the_causes_add_up() {
                 seed: 1,
                 path_index: 0,
             };
-            let outcome = run(&setup, controller("slowstart", host, Nanos::ZERO), &mut Nobody)
+            let outcome = run(&setup, controller("slowstart", host, Nanos::ZERO), None)
                 .expect("the path carries full packets");
             let (drops, transport) = (outcome.drops, host.transport());
             assert!(

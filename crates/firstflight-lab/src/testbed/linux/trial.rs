@@ -6,7 +6,7 @@
 
 use super::wire;
 use crate::arms::{NamedArm, Sender};
-use crate::flows::{Arrangement, SharingFlow, Together};
+use crate::flows::{Flows, Together};
 use crate::outcome::{Outcome, Queueing};
 use crate::programs::Programs;
 use crate::record::Recording;
@@ -83,40 +83,26 @@ impl Testbed for Linux {
 
     /// All flows are connected before the first one writes. Delays of starts are those of the
     /// machine.
-    fn run_flows(
-        &self,
-        scenario: &Scenario,
-        flows: &[SharingFlow],
-        seed: u64,
-        (sample, _jitter): (Nanos, Nanos),
-        arrangement: &Arrangement,
-    ) -> Result<Together, Error> {
-        self.check_flows(scenario, flows, arrangement)?;
-        let objects = objects_of(self.info.name, flows, arrangement)?;
+    fn run_flows(&self, scenario: &Scenario, flows: &Flows<'_>) -> Result<Together, Error> {
+        self.check_flows(scenario, flows)?;
         let _alone = self.alone.lock();
-        run_flows(scenario, flows, objects, seed, (sample, arrangement.whole))
+        several(scenario, flows, objects_of(self.info.name, flows)?)
     }
 
-    fn check_flows(
-        &self,
-        _scenario: &Scenario,
-        flows: &[SharingFlow],
-        arrangement: &Arrangement,
-    ) -> Result<(), Error> {
-        if arrangement.access.iter().any(|access| access.stop.is_some()) {
+    fn check_flows(&self, _scenario: &Scenario, flows: &Flows<'_>) -> Result<(), Error> {
+        if flows.arrangement.access.iter().any(|access| access.stop.is_some()) {
             return Err(Error::new("testbed `linux`: a flow cannot end early"));
         }
-        objects_of(self.info.name, flows, arrangement).map(|_| ())
+        objects_of(self.info.name, flows).map(|_| ())
     }
 }
 
-fn run_flows(
+fn several(
     scenario: &Scenario,
-    flows: &[SharingFlow],
+    together: &Flows<'_>,
     objects: Vec<Option<u64>>,
-    seed: u64,
-    (sample, whole): (Nanos, bool),
 ) -> Result<Together, Error> {
+    let &Flows { flows, seed, sample, ref arrangement, .. } = together;
     let refused = |refusal: Error| Error::new(format!("testbed `linux`: {refusal}"));
     let senders = flows.iter().map(|flow| sender(&flow.arm)).collect::<Result<Vec<_>, _>>()?;
     let arms = Arms::of(senders.iter());
@@ -135,8 +121,8 @@ fn run_flows(
         flows: &plans,
         limit: Duration::from_nanos(scenario.limit.0),
         receiver: &scenario.receiver,
-        sample: Duration::from_nanos(sample.0),
-        whole,
+        sample: sample.map_or(Duration::ZERO, |every| Duration::from_nanos(every.0)),
+        whole: arrangement.whole,
     };
     let mut attempt = 1;
     loop {

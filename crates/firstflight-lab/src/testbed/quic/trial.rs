@@ -2,7 +2,7 @@
 
 use crate::arms::{NamedArm, Sender};
 use crate::conform::judge::{Judge, Seen, Verdict};
-use crate::flows::{Arrangement, SharingFlow, Together};
+use crate::flows::{Flows, SharingFlow, Together};
 use crate::outcome::{Outcome, Queueing};
 use crate::record::Recording;
 use crate::scenario::{Hosts, Scenario};
@@ -49,18 +49,12 @@ impl Testbed for Quic {
 
     /// Each flow has its own endpoints. Starts are delayed as in the simulator; timers are those of
     /// the stacks.
-    fn run_flows(
-        &self,
-        scenario: &Scenario,
-        flows: &[SharingFlow],
-        seed: u64,
-        (sample, jitter): (Nanos, Nanos),
-        arrangement: &Arrangement,
-    ) -> Result<Together, Error> {
+    fn run_flows(&self, scenario: &Scenario, together: &Flows<'_>) -> Result<Together, Error> {
+        let &Flows { flows, seed, sample, jitter, ref arrangement } = together;
         let host = hosts(scenario)?;
         let draws = Stream::new(seed, scenario.path_index, Purpose::FlowStart);
         let jitter = if flows.len() > 1 { jitter.0 } else { 0 };
-        let objects = objects_of(self.info.name, flows, arrangement)?;
+        let objects = objects_of(self.info.name, together)?;
         let stop = |place: u64| arrangement.access.get(place as usize)?.stop;
         let plan = |(place, (flow, object)): (u64, (&SharingFlow, Option<u64>))| {
             let late = between(draws.branch(place).value(flow.start.0), 0, jitter);
@@ -77,7 +71,7 @@ impl Testbed for Quic {
             limit: scenario.limit,
             seed,
             path_index: scenario.path_index,
-            sample: Some(sample),
+            sample,
             queue_every: arrangement.queue_every,
             whole: arrangement.whole,
         };
@@ -97,12 +91,7 @@ impl Testbed for Quic {
         })
     }
 
-    fn check_flows(
-        &self,
-        scenario: &Scenario,
-        flows: &[SharingFlow],
-        arrangement: &Arrangement,
-    ) -> Result<(), Error> {
+    fn check_flows(&self, scenario: &Scenario, flows: &Flows<'_>) -> Result<(), Error> {
         let host = hosts(scenario)?;
         // A queue that decides after the offer is only supported by the simulator.
         scenario.path.open(
@@ -111,7 +100,7 @@ impl Testbed for Quic {
             0,
             scenario.path_index,
         )?;
-        objects_of(self.info.name, flows, arrangement).map(|_| ())
+        objects_of(self.info.name, flows).map(|_| ())
     }
 
     /// Every stack paces all of its controllers.
