@@ -5,39 +5,12 @@ mod parts;
 
 pub use parts::{MakeRecovery, MixedAvoidance, MixedRecovery, OwnAvoidance, own_avoidance};
 
-use crate::access::Arrangement;
-use crate::instrumented::{Combined, Core};
-use crate::observe::{Nobody, Observer};
-use crate::outcome::Outcome;
-use crate::sharing::{self, FlowPlan, Shared, SharedOutcome};
-use crate::trial::{self, Setup};
+use crate::instrumented::Combined;
 use firstflight::startup::{AnyStartup, Startup};
-use firstflight_path::Error;
 
 impl Combined for Mixed {
     type Avoidance = MixedAvoidance;
     type Recovery = MixedRecovery;
-
-    fn alone(
-        setup: &Setup<'_>,
-        controller: Core<Self>,
-        observer: Option<&mut dyn Observer>,
-    ) -> Result<Outcome, Error> {
-        trial::observed(setup, controller, &mut observer.unwrap_or(&mut Nobody))
-    }
-    fn together(
-        shared: &Shared<'_>,
-        plans: Vec<FlowPlan<Self>>,
-        arrangement: &Arrangement,
-        observer: Option<&mut dyn Observer>,
-    ) -> Result<SharedOutcome, Error> {
-        sharing::in_company::<_, Nobody, _>(
-            shared,
-            plans,
-            arrangement,
-            &mut observer.unwrap_or(&mut Nobody),
-        )
-    }
 }
 
 /// A built-in or an external startup: flows with either kind can share a path.

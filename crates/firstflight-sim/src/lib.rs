@@ -30,6 +30,7 @@ pub mod pacer;
 pub mod pool;
 pub mod quic;
 pub mod ring;
+mod run;
 pub mod sharing;
 pub mod tcp;
 pub mod trial;
@@ -50,8 +51,10 @@ pub use instrumented::Company;
 pub use media::PACKET as MEDIA_PACKET;
 pub use observe::{Cause, Nobody, Observer, Record, Snapshot, Tape};
 pub use outcome::{Drops, Outcome, Stop, fairness_ppm};
-pub use sharing::{FlowPlan, JITTER, Shared, SharedOutcome, run_flows};
-pub use trial::{Setup, run};
+pub use run::{Simulated, run, run_flows};
+pub use sharing::{FlowPlan, JITTER, Shared, SharedOutcome};
+
+pub use trial::Setup;
 
 /// The example in README.md, which package registries show.
 #[cfg(doctest)]

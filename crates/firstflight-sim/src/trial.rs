@@ -3,12 +3,11 @@
 
 use crate::ahead::{Held, Toward};
 use crate::back::Way;
-use crate::flow::{Ends, Flow, Hosted};
+use crate::flow::{Bursts, Flow, Hosted, goes_ahead};
 use crate::hosts::Hosts;
 use crate::instrumented::{Combined, Company, Core};
 use crate::observe::{Nobody, Observer, Tape};
 use crate::outcome::{Outcome, Stop};
-use crate::pool::Plain;
 use crate::{quic, tcp};
 use firstflight::{Nanos, Time};
 use firstflight_path::{Error, Path};
@@ -32,19 +31,7 @@ pub struct Setup<'a> {
     pub path_index: u64,
 }
 
-/// Runs one trial.
-///
-/// # Errors
-/// If the path cannot carry the host's packets (see [`Path::open`]).
-pub fn run<S: Combined>(
-    setup: &Setup<'_>,
-    controller: Core<S>,
-    observer: Option<&mut dyn Observer>,
-) -> Result<Outcome, Error> {
-    S::alone(setup, controller, observer)
-}
-
-/// Like [`run`], for this type of observer.
+/// [`run`](crate::run) for this type of observer.
 pub(crate) fn observed<S: Combined, O: Observer>(
     setup: &Setup<'_>,
     controller: Core<S>,
@@ -99,17 +86,9 @@ fn between<E: Hosted<L>, L: Default, O: Observer>(
     Ok((flow.finish(now, stop), company))
 }
 
-/// Whether receivers may run ahead of the clock on these paths: see [`Flow::goes_ahead_until`].
-pub(crate) fn goes_ahead<S, A: Plain>(forward: &Toward<S, A>, back: &Way<A>) -> bool {
-    match (forward, back) {
-        (Toward::Link(link), Way::Link(_)) => link.keeps_order() && link.propagation() > 0,
-        _ => false,
-    }
-}
-
 /// Runs a flow that has the path to itself from its first packet to its last. Returns when and why
 /// it stopped.
-fn drive<E: Ends, O: Observer>(
+fn drive<E: Bursts, O: Observer>(
     flow: &mut Flow<E>,
     mut forward: Toward<E::Sent, E::Ack>,
     mut back: Way<E::Ack>,
@@ -145,7 +124,7 @@ fn drive<E: Ends, O: Observer>(
 /// Runs the decisions of a queue or terminal after `now` and before the flow's own next event at
 /// `own`. Returns their time, if there was one before the limit.
 #[inline(never)]
-fn decide<E: Ends>(
+fn decide<E: Bursts>(
     flow: &mut Flow<E>,
     forward: &mut Toward<E::Sent, E::Ack>,
     back: &mut Way<E::Ack>,

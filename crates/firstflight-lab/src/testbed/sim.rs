@@ -14,9 +14,10 @@ use firstflight::{AnyController, Arm, Begin, Nanos, Seq, Time};
 use firstflight_path::Error;
 #[cfg(feature = "s2n")]
 use firstflight_rig::{Own, s2n_startup};
-use firstflight_sim::instrumented::{Combined, Core};
+use firstflight_sim::instrumented::Core;
 use firstflight_sim::{
-    App, Arrangement, FlowPlan, Observer, Setup, Shared, quic, run, run_alike, run_flows, tcp,
+    App, Arrangement, FlowPlan, Observer, Setup, Shared, Simulated, quic, run, run_alike,
+    run_flows, tcp,
 };
 use std::borrow::Cow;
 #[cfg(feature = "s2n")]
@@ -290,7 +291,7 @@ impl Scenario {
 }
 
 /// Runs one flow that has the path to itself; an object ignores that of `setup`.
-fn carry<S: Combined>(
+fn carry<S: Simulated>(
     setup: &Setup<'_>,
     app: App,
     controller: Core<S>,

@@ -190,8 +190,8 @@ fn what_the_receiving_host_merges_is_acknowledged_once() {
     let (one, other) = (sent(&one), sent(&other));
     // A packet of 1500 bytes takes 120 us: the first of a batch and the eight of the next
     // millisecond, instead of two.
-    assert!(plain.abs_diff(one / 2) < 50, "{plain} ACKs of {} packets", one);
-    assert!((other / 9..other / 6).contains(&merged), "{merged} ACKs of {} packets", other);
+    assert!(plain.abs_diff(one / 2) < 50, "{plain} ACKs of {one} packets");
+    assert!((other / 9..other / 6).contains(&merged), "{merged} ACKs of {other} packets");
 }
 
 #[test]

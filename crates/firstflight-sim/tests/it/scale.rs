@@ -1,7 +1,7 @@
 //! Multiplies rate, packets, queue and object by k: times stay the same, and amounts are multiplied
 //! by k.
 
-use crate::alike::ARMS;
+use crate::fast::ARMS;
 use crate::hosts;
 
 use firstflight::Nanos;
