@@ -9,7 +9,7 @@ use crate::{refuse, refused, refused_option};
 use firstflight_lab::Error;
 use firstflight_lab::ab::analysis::{Entry, PercentileRow};
 use firstflight_lab::ab::rows::{ConnectionRow, Row};
-use firstflight_lab::ab::{self, Analysis, Experiment, Tallies, Watch, shard};
+use firstflight_lab::ab::{self, Analysis, Experiment, Run as AbRun, Tallies, Watch, shard};
 use firstflight_lab::request::{AbRequest, from_pairs};
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -107,10 +107,7 @@ impl Test {
                 stop: &run.stop,
                 rows: if with_rows { Some(&mut sink) } else { None },
             };
-            match blocks {
-                Some(blocks) => test.run_blocks(blocks, resume.as_deref(), &mut watch),
-                None => test.run_blocks(0..test.blocks(), resume.as_deref(), &mut watch),
-            }
+            test.run(&AbRun { blocks, resume, ..AbRun::default() }, &mut watch)
         });
         let result = self.fault.or(result);
         if let Some(error) = raised.into_inner().unwrap_or_else(PoisonError::into_inner) {

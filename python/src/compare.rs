@@ -6,7 +6,7 @@ use crate::table::{Batches, Growing, Holds};
 use crate::{refuse, refused, refused_option};
 use firstflight_lab as lab;
 use firstflight_lab::Error;
-use firstflight_lab::compare::Keep;
+use firstflight_lab::compare::{Keep, Watch};
 use firstflight_lab::measures::Cell;
 use firstflight_lab::repeat::SummaryRow;
 use firstflight_lab::report::Value;
@@ -70,7 +70,8 @@ fn again(
 ) -> PyResult<lab::Comparison> {
     let run = fault.run();
     fault.or(supervised(py, &run, threads, None, || {
-        plan.run_until(keep, None, &|| run.tick(1), &run.stop)
+        let tick = || run.tick(1);
+        plan.run_with(keep, None, &Watch { tick: &tick, stop: &run.stop, partly: false })
     }))
 }
 

@@ -327,7 +327,7 @@ fn run_with_rows(
         }
         Ok(())
     };
-    let run = Run { shard: options.shard, resume: options.resume.clone() };
+    let run = Run { shard: options.shard, resume: options.resume.clone(), ..Run::default() };
     let rows: Option<&mut RowSink<'_>> = if options.out.is_some() { Some(&mut keep) } else { None };
     let tallies = run_with_progress(test, &run, options.threads, rows)?;
     if let Some(sink) = sink

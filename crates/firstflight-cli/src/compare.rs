@@ -18,7 +18,7 @@ use crate::sheet::Sheet;
 use crate::stop::{Stop, graceful};
 use crate::terminal::{QUIET, TITLE, note, whisper, width, wrap};
 use crate::traces::Outputs;
-use firstflight_lab::compare::Keep;
+use firstflight_lab::compare::{Keep, Takes, Watch};
 use firstflight_lab::request::Asked;
 use firstflight_lab::sharing::{Sharing, SharingPlan};
 use firstflight_lab::table::{figure, table};
@@ -112,11 +112,10 @@ pub(crate) fn run_with_progress(
     let outputs = outputs.filter(|outputs| outputs.any());
     let take = |arm, trace| outputs.map_or(Ok(()), |outputs| outputs.take(arm, trace));
     let tick = || progress.inc(1);
-    match outputs {
-        // Trace files contain every arm, or are not written.
-        Some(_) => plan.run_until(keep, Some(&take), &tick, stops(plan).flag()),
-        None => plan.run_partly(keep, &tick, stops(plan).flag()),
-    }
+    // Trace files contain every arm, or are not written.
+    let partly = outputs.is_none();
+    let takes: Option<Takes<'_>> = if partly { None } else { Some(&take) };
+    plan.run_with(keep, takes, &Watch { tick: &tick, stop: stops(plan).flag(), partly })
 }
 
 /// The progress of a plan. The total is unknown if the trials run in stages.
@@ -147,7 +146,8 @@ fn stops(plan: &Plan) -> Stop {
 /// The errors of the run.
 pub(crate) fn run_sharing(plan: &SharingPlan, each: &Each<'_>) -> Result<Sharing, Error> {
     let progress = trials(&plan.plan);
-    plan.run_partly(&each, &|| progress.inc(1), stops(&plan.plan).flag())
+    let stop = stops(&plan.plan).flag();
+    plan.run_with(&each, &Watch { tick: &|| progress.inc(1), stop, partly: true })
 }
 
 impl Output for Comparison {

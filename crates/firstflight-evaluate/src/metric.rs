@@ -382,10 +382,10 @@ fn whole(run: &Run<'_>, flows: &[usize], name: &str) -> Option<f64> {
     };
     match name {
         "spurious" => {
-            let sent = sum(|flow| flow.packets_sent).filter(|sent| *sent > 0.0)?;
-            Some(sum(|flow| flow.spurious_losses)? / sent)
+            let sent = sum(|flow| flow.counters.packets_sent).filter(|sent| *sent > 0.0)?;
+            Some(sum(|flow| flow.counters.spurious_losses)? / sent)
         }
-        _ => Some(sum(|flow| flow.rtos)? / flows.len() as f64),
+        _ => Some(sum(|flow| flow.counters.rtos)? / flows.len() as f64),
     }
 }
 

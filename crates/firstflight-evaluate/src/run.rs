@@ -4,7 +4,7 @@ use crate::cell::{Cell, PlannedFlow};
 use crate::declare::sends_ect1;
 use firstflight::event::Phase;
 use firstflight::{Nanos, Time};
-use firstflight_lab::flows::{Access, App, Arrangement, JITTER, SharingFlow, Together};
+use firstflight_lab::flows::{Access, App, Arrangement, Flows, JITTER, SharingFlow, Together};
 use firstflight_lab::scenario::rtt_jitter;
 use firstflight_lab::testbed::sim;
 use firstflight_lab::{Hosts, NamedArm, Scenario, Testbed};
@@ -221,8 +221,9 @@ pub(crate) fn refusal(
     let refused = |arm: &NamedArm| {
         let Planned { scenario, flows, arrangement, .. } =
             Planned::new(cell, Seat::of(bed, arm, 1));
+        let together = Flows { arrangement, ..Flows::new(&flows, 1) };
         let arms = flows.iter().map(|flow| bed.check(&scenario, &flow.arm));
-        let first = arms.chain([bed.check_flows(&scenario, &flows, &arrangement)]);
+        let first = arms.chain([bed.check_flows(&scenario, &together)]);
         first.collect::<Result<Vec<()>, Error>>().err()
     };
     arms.into_iter().find_map(refused)
@@ -238,21 +239,26 @@ impl<'a> Run<'a> {
             Planned::new(cell, seat);
         let seat_place = flows.iter().position(|place| cell.flows[*place].arm.is_none());
         let mut silence = Silence { flow: seat_place.unwrap_or(0) as u32, ..Silence::default() };
-        let sample = Nanos(every);
         let simulated = seat.bed.info().name == sim::BED.info().name;
+        let together = Flows {
+            flows: &sharing,
+            seed: seat.seed,
+            sample: Some(Nanos(every)),
+            jitter: JITTER,
+            arrangement,
+        };
         let outcome = if simulated {
             let observer = seat.sends.then_some(&mut silence as &mut dyn Observer);
-            let sample = Some(sample);
-            scenario
-                .run_flows_arranged(&sharing, seat.seed, sample, JITTER, &arrangement, observer)
-                .map(Together::from)?
+            scenario.run_flows(&together, observer).map(Together::from)?
         } else {
-            seat.bed.run_flows(&scenario, &sharing, seat.seed, (sample, JITTER), &arrangement)?
+            seat.bed.run_flows(&scenario, &together)?
         };
         let most = most_packets(cell);
         let path = scenario.path;
-        let runaway =
-            outcome.flows.iter().any(|flow| flow.packets_sent.is_some_and(|sent| sent >= most));
+        let runaway = outcome
+            .flows
+            .iter()
+            .any(|flow| flow.counters.packets_sent.is_some_and(|sent| sent >= most));
         // Stacks and kernels send ECT(0), even if the same arm of ours would send ECT(1).
         let sends_ect1 = simulated && sends_ect1(seat.arm) == Some(true);
         Ok(Run { cell, flows, path, outcome, every, queue_every, silence, runaway, sends_ect1 })

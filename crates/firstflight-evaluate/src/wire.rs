@@ -2,7 +2,7 @@
 //! size, and the response of the rate to losses and marks.
 
 use firstflight::Nanos;
-use firstflight_lab::flows::{Access, App, Arrangement, SharingFlow};
+use firstflight_lab::flows::{Access, App, Arrangement, Flows, SharingFlow};
 use firstflight_lab::{NamedArm, Scenario};
 use firstflight_path::{Error, Path};
 use firstflight_sim::observe::Signals;
@@ -50,17 +50,18 @@ impl Observer for Seen {
 fn seen(arm: &NamedArm, path: &str, seconds: u64, access: Access) -> Result<Seen, Error> {
     let time = Nanos::from_secs(seconds);
     let scenario = Scenario { limit: time, ..Scenario::new(Path::parse(path)?, 1) };
-    let flow = SharingFlow {
+    let flow = [SharingFlow {
         arm: arm.clone(),
         app: App::Endless,
         start: Nanos::ZERO,
         rtt_extra: Nanos::ZERO,
-    };
+    }];
     // A limit for broken algorithms.
     let access = vec![Access { packets: Some(500_000), ..access }];
     let arrangement = Arrangement { access, whole: true, ..Arrangement::default() };
     let mut seen = Seen::default();
-    scenario.run_flows_arranged(&[flow], 1, None, Nanos::ZERO, &arrangement, Some(&mut seen))?;
+    let flows = Flows { jitter: Nanos::ZERO, arrangement, ..Flows::new(&flow, 1) };
+    scenario.run_flows(&flows, Some(&mut seen))?;
     Ok(seen)
 }
 

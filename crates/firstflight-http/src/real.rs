@@ -11,7 +11,7 @@ use crate::{Fetch, Limits, Server, ServerOptions, Trust, Verified, Watch, fetch_
 use firstflight::{Episode, Exit, Nanos, Time};
 use firstflight_path::Error;
 use firstflight_quic::{Plan, Status};
-use firstflight_rig::{Logbook, Observer, open};
+use firstflight_rig::{Counters, Logbook, Observer, open};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -37,17 +37,10 @@ pub struct Measured {
     pub delivered_after: Option<Nanos>,
     /// Object bytes read at the receiver.
     pub delivered: u64,
-    /// Ack-eliciting packets sent.
-    pub packets_sent: u64,
+    /// Counters of the sender; those of dropped packets are unknown.
+    pub counters: Counters<Option<u64>>,
     /// Packets declared lost, whether or not they were.
     pub packets_declared_lost: u64,
-    /// Packets that carried bytes declared lost before.
-    pub retransmissions: u64,
-    /// Object bytes in these packets.
-    pub retransmitted_bytes: u64,
-    /// Recovery episodes opened by losses with no more in flight at entry than the threshold
-    /// allows.
-    pub recoveries_below_ssthresh: u64,
     /// Exit of the startup, if any.
     pub exit: Option<Exit>,
     /// Recovery episodes.
@@ -302,11 +295,14 @@ impl Sender {
                 .filter(|(_, delivered)| *delivered == object)
                 .map(|(at, _)| since(*at)),
             delivered: read.last().map_or(0, |(_, delivered)| *delivered),
-            packets_sent: book.packets_sent(),
-            packets_declared_lost: book.packets_lost + book.spurious,
-            retransmissions: book.repeats,
-            retransmitted_bytes: book.repeated_bytes,
-            recoveries_below_ssthresh: book.account.recoveries_below_ssthresh(),
+            counters: Counters {
+                packets_lost: None,
+                packets_dropped: None,
+                spurious_losses: None,
+                lost_retransmissions: None,
+                ..book.counters(status.as_ref())
+            },
+            packets_declared_lost: book.declared_lost(),
             // The controller's own clock started with the settings of HTTP/3, a round trip before
             // the object.
             exit: status.and_then(|status| status.exit).map(|exit| {

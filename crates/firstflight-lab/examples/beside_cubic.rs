@@ -10,7 +10,7 @@
 //! `beside=bbr3` has others in CUBIC's place. `docs/site/plumb.py` makes a table of them.
 
 use firstflight::Nanos;
-use firstflight_lab::flows::{App, SharingFlow};
+use firstflight_lab::flows::{App, Flows, SharingFlow};
 use firstflight_lab::{Error, NamedArm, Scenario, parse_arms};
 use firstflight_path::random::Sequence;
 use firstflight_path::{Path, Purpose, Stream};
@@ -71,7 +71,10 @@ fn run(cell: Cell, incumbent: &NamedArm, arm: &NamedArm) -> Result<String, Error
     }
     let limit = Nanos(JOIN + 15 * SECOND + EVERY.0);
     let scenario = Scenario { limit, ..Scenario::new(Path::parse(&path)?, BYTES) };
-    let done = scenario.run_flows_late(&flows, seed, Some(EVERY), Nanos::ZERO)?;
+    let done = scenario.run_flows(
+        &Flows { sample: Some(EVERY), jitter: Nanos::ZERO, ..Flows::new(&flows, seed) },
+        None,
+    )?;
     let at = |time: u64| {
         let sample = usize::try_from(time / EVERY.0).unwrap_or(usize::MAX);
         let sample = done.delivered.get(sample).or(done.delivered.last());
@@ -83,8 +86,8 @@ fn run(cell: Cell, incumbent: &NamedArm, arm: &NamedArm) -> Result<String, Error
         flow.delivered_after.filter(|_| flow.complete()).unwrap_or(Nanos(15 * SECOND)).0 as f64
     };
     let mean = new.iter().map(time).sum::<f64>() / newcomers as f64 / 1e6;
-    let lost: u64 = new.iter().map(|flow| flow.packets_lost).sum();
-    let sent: u64 = new.iter().map(|flow| flow.packets_sent).sum();
+    let lost: u64 = new.iter().map(|flow| flow.counters.packets_lost).sum();
+    let sent: u64 = new.iter().map(|flow| flow.counters.packets_sent).sum();
     Ok(format!(
         "{path}\t{incumbents}\t{newcomers}\t{seed}\t{}\t{mean:.3}\t{:.6}\t{}\t{}\n",
         arm.label,

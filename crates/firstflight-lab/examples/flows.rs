@@ -7,7 +7,7 @@
 //! The kernel's columns need root and some minutes of real time; without root they are left out.
 
 use firstflight::Nanos;
-use firstflight_lab::flows::{App, Arrangement, JITTER, SharingFlow, fairness_ppm};
+use firstflight_lab::flows::{App, Flows, SharingFlow, fairness_ppm};
 use firstflight_lab::scenario::Hosts;
 use firstflight_lab::testbed::{linux, quic, sim};
 use firstflight_lab::{Error, Scenario, Testbed, parse_arms};
@@ -105,7 +105,8 @@ fn trial(
         flow(ground.incumbent[which], App::Endless, Nanos::ZERO)?,
         flow(ground.newcomer[which], App::Bulk(ground.bytes), START)?,
     ];
-    let both = bed.run_flows(&scenario, &flows, seed, (EVERY, JITTER), &Arrangement::default())?;
+    let both =
+        bed.run_flows(&scenario, &Flows { sample: Some(EVERY), ..Flows::new(&flows, seed) })?;
     let failed = || Error::new(format!("{}: the newcomer did not finish", ground.about));
     let completion = both.flows[1].delivered_after.ok_or_else(failed)?.0;
     let start = both.starts[1].ok_or_else(failed)?.0;
@@ -115,7 +116,7 @@ fn trial(
     let alone = [flow(ground.incumbent[which], App::Bulk(1 << 34), Nanos::ZERO)?];
     scenario.limit = Nanos((to + 1) * EVERY.0);
     let alone = bed
-        .run_flows(&scenario, &alone, seed, (EVERY, JITTER), &Arrangement::default())?
+        .run_flows(&scenario, &Flows { sample: Some(EVERY), ..Flows::new(&alone, seed) })?
         .between(from as usize, to as usize);
     Ok(Measures {
         jain: f64::from(fairness_ppm(&shares)) / 1e6,

@@ -2,6 +2,7 @@
 //! `docs/add-a-testbed.md`.
 
 use firstflight_lab::compare::Keep;
+use firstflight_lab::outcome::Counters;
 use firstflight_lab::record::Recording;
 use firstflight_lab::testbed::{Info, Speaks};
 use firstflight_lab::{Error, NamedArm, Outcome, Plan, Scenario, Testbed, Testbeds, parse_arms};
@@ -35,7 +36,8 @@ impl Testbed for Mine {
         _recording: Option<&mut Recording>,
     ) -> Result<Outcome, Error> {
         let sent = scenario.bytes.div_ceil(scenario.host.mss());
-        Ok(Outcome { complete: true, packets_sent: Some(sent), ..Outcome::default() })
+        let counters = Counters { packets_sent: Some(sent), ..Counters::default() };
+        Ok(Outcome { complete: true, counters, ..Outcome::default() })
     }
 }
 

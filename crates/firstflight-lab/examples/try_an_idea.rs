@@ -16,7 +16,7 @@ use firstflight::event::{Ack, Context, Window};
 use firstflight::resume::{Saved, is_resumable};
 use firstflight::startup::{Grown, Startup};
 use firstflight::{Nanos, Time};
-use firstflight_lab::flows::{JITTER, SharingFlow};
+use firstflight_lab::flows::{Flows, SharingFlow};
 use firstflight_lab::resume::Resume;
 use firstflight_lab::testbed::sim;
 use firstflight_lab::{
@@ -120,7 +120,7 @@ fn line(
 ) -> String {
     let (bytes, limit) = (scenario.bytes, scenario.limit.0);
     let time = if o.complete() { o.delivered_after.unwrap_or_default().0 } else { limit };
-    let loss = o.packets_lost as f64 / o.packets_sent.max(1) as f64;
+    let loss = o.counters.packets_lost as f64 / o.counters.packets_sent.max(1) as f64;
     let queue = if o.queue_us.is_empty() { 0 } else { o.queue_us.value_at_quantile(0.99) };
     let (ttlb, queue) = (time as f64 / 1e6, queue as f64 / 1e3);
     format!("{kind}\t{place}\t{trial}\t{bytes}\t{}\t{ttlb:.3}\t{loss:.6}\t{queue:.3}", arm.label)
@@ -171,7 +171,7 @@ impl Trial {
         let join = 2_000_000_000 + 30 * self.scenario.path.rtt();
         let mine = flow(arm, App::Bulk(self.scenario.bytes), join);
         let flows = [flow(cubic, App::Endless, 0), mine];
-        let mut done = self.scenario.run_flows_late(&flows, self.seed, None, JITTER)?;
+        let mut done = self.scenario.run_flows(&Flows::new(&flows, self.seed), None)?;
         Ok(done.flows.remove(1))
     }
 
@@ -179,7 +179,7 @@ impl Trial {
         match (&self.app, &self.beside) {
             (_, Some(cubic)) => self.run_beside(cubic, arm),
             (None, _) => self.scenario.simulate(arm, self.seed, None),
-            (Some(app), _) => self.scenario.run_app(arm, app.clone(), self.seed),
+            (Some(app), _) => self.scenario.simulate_app(arm, app.clone(), self.seed, None),
         }
     }
 

@@ -53,7 +53,8 @@ fn measure(point: Point, bytes: u64, arms: &[NamedArm]) -> Result<Vec<(f64, f64)
                 let outcome = scenario.simulate(arm, seed as u64 + 1, None)?;
                 let limit = scenario.limit;
                 times[seed] = outcome.delivered_after.unwrap_or(limit).0 as f64 / 1e6;
-                losses[seed] = outcome.packets_lost as f64 / outcome.packets_sent.max(1) as f64;
+                losses[seed] = outcome.counters.packets_lost as f64
+                    / outcome.counters.packets_sent.max(1) as f64;
             }
             times.sort_by(f64::total_cmp);
             losses.sort_by(f64::total_cmp);

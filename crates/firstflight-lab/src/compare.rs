@@ -60,6 +60,25 @@ pub enum Keep {
 /// thread that ran it.
 pub type Takes<'a> = &'a (dyn Fn(usize, Log) -> Result<(), Error> + Sync);
 
+/// Control of a run.
+#[derive(Clone, Copy)]
+pub struct Watch<'a> {
+    /// Called once per finished trial.
+    pub tick: &'a (dyn Fn() + Sync),
+    /// Set to end the run early.
+    pub stop: &'a AtomicBool,
+    /// Whether a run that was stopped returns the repeated trials that every arm has finished; the
+    /// plan of the result has that many. Otherwise, and without any such trial, it is an error.
+    pub partly: bool,
+}
+
+impl Default for Watch<'_> {
+    fn default() -> Self {
+        static NEVER: AtomicBool = AtomicBool::new(false);
+        Watch { tick: &|| (), stop: &NEVER, partly: false }
+    }
+}
+
 /// The resolved experiment, as in `--json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct ExperimentRow {
@@ -220,48 +239,21 @@ impl Plan {
     /// If the plan is empty, if the path cannot carry the host's packets, or if no trial delivered
     /// anything within the limit.
     pub fn run(&self, keep: Keep, tick: &(impl Fn() + Sync)) -> Result<Comparison, Error> {
-        self.run_traced(keep, None, tick)
+        self.run_with(keep, None, &Watch { tick, ..Watch::default() })
     }
 
-    /// Like [`Plan::run`]; `takes` receives the logs of trials.
+    /// Like [`Plan::run`], with a watch; `takes` receives the logs of trials.
     ///
     /// # Errors
-    /// Errors of [`Plan::run`] and of `takes`.
-    pub fn run_traced(
+    /// Errors of [`Plan::run`] and of `takes`, and a one-line message if the run was stopped and
+    /// has no result.
+    pub fn run_with(
         &self,
         keep: Keep,
         takes: Option<Takes<'_>>,
-        tick: &(impl Fn() + Sync),
+        watch: &Watch<'_>,
     ) -> Result<Comparison, Error> {
-        self.run_until(keep, takes, tick, &AtomicBool::new(false))
-    }
-
-    /// Like [`Plan::run_traced`], until `stop` is set.
-    ///
-    /// # Errors
-    /// Errors of [`Plan::run_traced`], and a one-line message if it was stopped: an incomplete
-    /// comparison has no result.
-    pub fn run_until(
-        &self,
-        keep: Keep,
-        takes: Option<Takes<'_>>,
-        tick: &(impl Fn() + Sync),
-        stop: &AtomicBool,
-    ) -> Result<Comparison, Error> {
-        self.run_beside(1, keep, takes, tick, stop)
-    }
-
-    /// Like [`Plan::run_until`], for a plan that shares the threads with others; `plans` includes
-    /// this one.
-    pub(crate) fn run_beside(
-        &self,
-        plans: usize,
-        keep: Keep,
-        takes: Option<Takes<'_>>,
-        tick: &(impl Fn() + Sync),
-        stop: &AtomicBool,
-    ) -> Result<Comparison, Error> {
-        self.run_stages(plans, keep, takes, tick, (stop, false))
+        self.run_stages(1, keep, takes, watch)
     }
 
     /// Whether arms run together: if there are enough repeated trials to keep all threads busy with
@@ -283,8 +275,7 @@ impl Plan {
         &self,
         rounds: Range<u32>,
         arrived: &AtomicBool,
-        tick: &(impl Fn() + Sync),
-        stop: &AtomicBool,
+        &Watch { tick, stop, .. }: &Watch<'_>,
     ) -> Result<Vec<Done>, Error> {
         let round = |round: u32| {
             if stop.load(Ordering::Relaxed) {
@@ -334,31 +325,16 @@ impl Plan {
         Done { row: TrialRow::of(&trial), recording: None, warnings }
     }
 
-    /// Like [`Plan::run_until`], but a stop returns the repeated trials that every arm has
-    /// finished; the plan of the result has that many.
-    ///
-    /// # Errors
-    /// Errors of [`Plan::run_until`]; a one-line message if it is stopped before the first of these
-    /// trials.
-    pub fn run_partly(
-        &self,
-        keep: Keep,
-        tick: &(impl Fn() + Sync),
-        stop: &AtomicBool,
-    ) -> Result<Comparison, Error> {
-        self.run_stages(1, keep, None, tick, (stop, true))
-    }
-
-    /// Runs stage after stage. A stop between two chunks ends the run; with `partly`, the trials
-    /// that every arm has finished are kept.
-    fn run_stages(
+    /// Like [`Plan::run_with`], stage after stage, for a plan that shares the threads with others;
+    /// `plans` includes this one. A stop takes effect between two chunks.
+    pub(crate) fn run_stages(
         &self,
         plans: usize,
         keep: Keep,
         takes: Option<Takes<'_>>,
-        tick: &(impl Fn() + Sync),
-        (stop, partly): (&AtomicBool, bool),
+        watch: &Watch<'_>,
     ) -> Result<Comparison, Error> {
+        let &Watch { stop, partly, .. } = watch;
         self.check()?;
         let arrived = AtomicBool::new(false);
         let has_chance = self.has_chance();
@@ -369,7 +345,7 @@ impl Plan {
         'stages: for &end in self.ends(has_chance) {
             while through < end {
                 let next = end.min(through.saturating_add(at_once));
-                match self.some(plans, through..next, (keep, takes), &arrived, tick, stop) {
+                match self.some(plans, through..next, (keep, takes), &arrived, watch) {
                     Ok(more) => {
                         let mut more = more.into_iter();
                         for arm in &mut done {
@@ -409,14 +385,13 @@ impl Plan {
         rounds: Range<u32>,
         (keep, takes): (Keep, Option<Takes<'_>>),
         arrived: &AtomicBool,
-        tick: &(impl Fn() + Sync),
-        stop: &AtomicBool,
+        watch: &Watch<'_>,
     ) -> Result<Vec<Done>, Error> {
         let recorded = rounds.start == 0 && (keep != Keep::Rows || takes.is_some());
         if !recorded && self.shares(plans, rounds.len() as u32) {
-            return self.shared_rounds(rounds, arrived, tick, stop);
+            return self.shared_rounds(rounds, arrived, watch);
         }
-        self.rounds(rounds, &|trial| self.trial(trial, keep, takes, arrived), tick, stop)
+        self.rounds(rounds, &|trial| self.trial(trial, keep, takes, arrived), watch)
     }
 
     /// Returns why these trials are enough, or `None` if more are needed; `wall` is their duration if they run in real time.
@@ -446,8 +421,8 @@ impl Plan {
             return None;
         }
         let arrived = AtomicBool::new(false);
-        let all = SILENT + 1;
-        let silent = self.some(1, 1..all, (Keep::Rows, None), &arrived, &|| (), stop).ok()?;
+        let (all, watch) = (SILENT + 1, Watch { stop, ..Watch::default() });
+        let silent = self.some(1, 1..all, (Keep::Rows, None), &arrived, &watch).ok()?;
         let arms = self.arms.iter().zip(first).zip(silent.chunks(SILENT as usize));
         let arms = arms.filter(|((arm, _), _)| !arm.is_reference());
         let arms: Vec<Vec<&TrialRow>> = arms
@@ -491,8 +466,7 @@ impl Plan {
         &self,
         rounds: Range<u32>,
         trial: &(impl Fn((usize, u32)) -> Result<Done, Error> + Sync),
-        tick: &(impl Fn() + Sync),
-        stop: &AtomicBool,
+        &Watch { tick, stop, .. }: &Watch<'_>,
     ) -> Result<Vec<Done>, Error> {
         let trials: Vec<(usize, u32)> = (0..self.arms.len())
             .flat_map(|arm| rounds.clone().map(move |round| (arm, round)))

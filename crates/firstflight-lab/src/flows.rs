@@ -10,7 +10,7 @@ use firstflight_path::Error;
 pub use firstflight_sim::JITTER;
 pub use firstflight_sim::{Access, Arrangement, Counted, Lie};
 pub use firstflight_sim::{App, Response, SharedOutcome, fairness_ppm};
-use firstflight_sim::{FlowPlan, Mixed, Observer, Part, Shared, run_arms_with, run_mixed_flows};
+use firstflight_sim::{FlowPlan, Mixed, Observer, Part, Shared, run_flows};
 
 /// One flow of several.
 #[derive(Clone, Debug)]
@@ -26,60 +26,51 @@ pub struct SharingFlow {
     pub rtt_extra: Nanos,
 }
 
+/// Flows of one trial, and the measurements to take of them.
+#[derive(Clone, Debug)]
+pub struct Flows<'a> {
+    /// The flows.
+    pub flows: &'a [SharingFlow],
+    /// Seed of every random draw.
+    pub seed: u64,
+    /// Interval at which the bytes that each flow has delivered are recorded; `None` records
+    /// nothing.
+    pub sample: Option<Nanos>,
+    /// Starts and timers are delayed by up to this, drawn from the seed, unless the testbed's own
+    /// clock causes delays; zero keeps all flows in step.
+    pub jitter: Nanos,
+    /// Individual settings per flow, and more samples.
+    pub arrangement: Arrangement,
+}
+
+impl Flows<'_> {
+    /// Flows without samples or individual settings, with the usual [`JITTER`].
+    pub fn new(flows: &[SharingFlow], seed: u64) -> Flows<'_> {
+        Flows { flows, seed, sample: None, jitter: JITTER, arrangement: Arrangement::default() }
+    }
+}
+
 impl Scenario {
-    /// Runs flows together until all have finished or the limit is reached. Each flow has its own
-    /// object; the scenario's is ignored. `sample` is the interval at which the bytes
-    /// that each flow has delivered are recorded.
+    /// Runs flows together in the simulator until all have finished or the limit is reached. Each
+    /// flow has its own object; the scenario's is ignored.
     ///
     /// # Errors
     /// If the path cannot carry the host's packets, or an arm cannot share it.
     pub fn run_flows(
         &self,
-        flows: &[SharingFlow],
-        seed: u64,
-        sample: Option<Nanos>,
-    ) -> Result<SharedOutcome, Error> {
-        self.run_flows_late(flows, seed, sample, JITTER)
-    }
-
-    /// Like [`Scenario::run_flows`], with starts and timers delayed by up to `jitter`; zero keeps
-    /// all flows in step.
-    ///
-    /// # Errors
-    /// Errors of [`Scenario::run_flows`].
-    pub fn run_flows_late(
-        &self,
-        flows: &[SharingFlow],
-        seed: u64,
-        sample: Option<Nanos>,
-        jitter: Nanos,
-    ) -> Result<SharedOutcome, Error> {
-        self.run_flows_arranged(flows, seed, sample, jitter, &Arrangement::default(), None)
-    }
-
-    /// Like [`Scenario::run_flows`], with individual settings per flow, more samples, and an
-    /// observer.
-    ///
-    /// # Errors
-    /// Errors of [`Scenario::run_flows`].
-    pub fn run_flows_arranged(
-        &self,
-        flows: &[SharingFlow],
-        seed: u64,
-        sample: Option<Nanos>,
-        jitter: Nanos,
-        arrangement: &Arrangement,
+        together: &Flows<'_>,
         observer: Option<&mut dyn Observer>,
     ) -> Result<SharedOutcome, Error> {
         let &Scenario { ref path, host, limit, path_index, .. } = self;
+        let &Flows { flows, seed, sample, jitter, ref arrangement } = together;
         let shared = Shared { path, host, limit, seed, path_index, sample, jitter };
         let own = |flow: &SharingFlow| matches!(flow.arm.sender, Sender::Own { .. });
         if !flows.iter().any(own) {
             let plans = flows.iter().map(|flow| self.flow_plan(flow));
-            return run_arms_with(&shared, plans.collect::<Result<_, _>>()?, arrangement, observer);
+            return run_flows(&shared, plans.collect::<Result<_, _>>()?, arrangement, observer);
         }
         let plans = flows.iter().map(|flow| self.mixed_plan(flow)).collect::<Result<_, Error>>()?;
-        let done = run_mixed_flows(&shared, plans, arrangement, observer)?;
+        let done = run_flows::<Mixed>(&shared, plans, arrangement, observer)?;
         let broken = flows
             .iter()
             .find(|flow| matches!(&flow.arm.sender, Sender::Own { own, .. } if own.is_broken()));

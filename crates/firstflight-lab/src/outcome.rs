@@ -1,6 +1,7 @@
 //! Measurements of a trial, on any testbed.
 
 use firstflight::{Exit, Nanos};
+pub use firstflight_sim::Counters;
 use firstflight_sim::{Drops, Episode, Stop};
 use hdrhistogram::Histogram;
 
@@ -21,28 +22,8 @@ pub struct Outcome {
     pub ended_after: Option<Nanos>,
     /// Object bytes delivered in order at the receiver.
     pub delivered: Option<u64>,
-    /// Data packets sent, including retransmissions and probes.
-    pub packets_sent: Option<u64>,
-    /// Packets declared lost and truly dropped by the path.
-    pub packets_lost: Option<u64>,
-    /// Packets declared lost and acknowledged later.
-    pub spurious_losses: Option<u64>,
-    /// Object bytes retransmitted.
-    pub retransmitted_bytes: Option<u64>,
-    /// Packets that carried a retransmission.
-    pub retransmissions: Option<u64>,
-    /// Retransmissions dropped by the path.
-    pub lost_retransmissions: Option<u64>,
-    /// Probe timeouts (QUIC) or retransmission timeouts (TCP).
-    pub rtos: Option<u64>,
-    /// Recovery episodes opened by loss.
-    pub recoveries: Option<u64>,
-    /// Recovery episodes cut short by a timeout.
-    pub recoveries_timed_out: Option<u64>,
-    /// Recovery episodes that began with no more in flight than the threshold allows.
-    pub recoveries_below_ssthresh: Option<u64>,
-    /// Episodes ended by an ACK while the window was below the threshold.
-    pub slow_starts_after_recovery: Option<u64>,
+    /// Counters of the sender.
+    pub counters: Counters<Option<u64>>,
     /// Data packets dropped by the path, by cause.
     pub drops: Option<Drops>,
     /// Exit from slow start, if it happened and was observed.
@@ -92,17 +73,7 @@ impl From<firstflight_sim::Outcome> for Outcome {
             acked_after: (outcome.stop == Stop::Complete).then_some(outcome.acked_after),
             ended_after: Some(outcome.acked_after),
             delivered: Some(outcome.delivered),
-            packets_sent: Some(outcome.packets_sent),
-            packets_lost: Some(outcome.packets_lost),
-            spurious_losses: Some(outcome.spurious_losses),
-            retransmitted_bytes: Some(outcome.retransmitted_bytes),
-            retransmissions: Some(outcome.retransmissions),
-            lost_retransmissions: Some(outcome.lost_retransmissions),
-            rtos: Some(outcome.rtos),
-            recoveries: Some(outcome.recoveries),
-            recoveries_timed_out: Some(outcome.recoveries_timed_out),
-            recoveries_below_ssthresh: Some(outcome.recoveries_below_ssthresh),
-            slow_starts_after_recovery: Some(outcome.slow_starts_after_recovery),
+            counters: outcome.counters.into(),
             drops: Some(outcome.drops),
             exit: outcome.exit,
             queueing: Some(Queueing::of(&outcome.queue_us)),

@@ -2,8 +2,8 @@
 //! the results of each flow.
 
 use crate::arms::NamedArm;
-use crate::compare::{ExperimentRow, Plan};
-use crate::flows::{App, Arrangement, SharingFlow, Together};
+use crate::compare::{ExperimentRow, Plan, Watch};
+use crate::flows::{App, Flows, SharingFlow, Together};
 use crate::measures::record;
 use crate::repeat::{self, Repeats, Stages, Stopped, SummaryRow, Times};
 use crate::report::Table;
@@ -16,7 +16,7 @@ use firstflight_path::Error;
 use firstflight_sim::{Part, fairness_ppm};
 use rayon::prelude::*;
 use serde::Serialize;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// Several flows of an arm at a time, one arm after the other.
@@ -236,38 +236,19 @@ impl SharingPlan {
     /// If there is nothing to run, if the path cannot carry the host's packets, or if the testbed
     /// cannot run one of the arms or the flows' traffic.
     pub fn run(&self) -> Result<Sharing, Error> {
-        self.run_until(&|| (), &AtomicBool::new(false))
+        self.run_with(&|_, _, _| Ok(()), &Watch::default())
     }
 
-    /// Like [`SharingPlan::run`], with a tick after every trial, until `stop` is set.
+    /// Like [`SharingPlan::run`], with a watch. `each` is called with the arm, the trial's number and
+    /// its row, on the thread that ran it. Data that it takes out of the row is not kept in memory.
     ///
     /// # Errors
-    /// Errors of [`SharingPlan::run`], and a one-line message if it was stopped.
-    pub fn run_until(
-        &self,
-        tick: &(impl Fn() + Sync),
-        stop: &AtomicBool,
-    ) -> Result<Sharing, Error> {
-        let sharing = self.run_partly(&|_, _, _| Ok(()), tick, stop)?;
-        if self.plan.cut_short(&sharing.plan.plan, sharing.stopped).is_some() {
-            return Err(stopped());
-        }
-        Ok(sharing)
-    }
-
-    /// Like [`SharingPlan::run_until`], but a stop returns the repeated trials that every arm has
-    /// finished; the plan of the result has that many. `each` is called with the arm, the trial's
-    /// number and its row, on the thread that ran it. Data that it takes out of the row is not kept
-    /// in memory.
-    ///
-    /// # Errors
-    /// Errors of [`SharingPlan::run`] and of `each`, and a one-line message if it is stopped before
-    /// the first of these trials.
-    pub fn run_partly(
+    /// Errors of [`SharingPlan::run`] and of `each`, and a one-line message if the run was stopped
+    /// and has no result.
+    pub fn run_with(
         &self,
         each: &(impl Fn(usize, u32, &mut SharingRow) -> Result<(), Error> + Sync),
-        tick: &(impl Fn() + Sync),
-        stop: &AtomicBool,
+        &Watch { tick, stop, partly }: &Watch<'_>,
     ) -> Result<Sharing, Error> {
         if self.plan.arms.is_empty() || self.plan.repeat == 0 || self.flows == 0 {
             return Err(Error::new(
@@ -308,7 +289,9 @@ impl SharingPlan {
                         }
                         through = next;
                     }
-                    Err(_) if stop.load(Ordering::Relaxed) && through > 0 => break 'stages,
+                    Err(_) if partly && stop.load(Ordering::Relaxed) && through > 0 => {
+                        break 'stages;
+                    }
                     Err(error) => return Err(error),
                 }
             }
@@ -400,8 +383,9 @@ impl SharingPlan {
         // hundreds of flows.
         let every = Nanos(scenario.path.rtt().max(10_000_000));
         let testbed = self.plan.testbed;
-        let (often, plain) = ((every, self.jitter), Arrangement::default());
-        let outcome = testbed.run_flows(&scenario, &flows, seed, often, &plain)?;
+        let together =
+            Flows { sample: Some(every), jitter: self.jitter, ..Flows::new(&flows, seed) };
+        let outcome = testbed.run_flows(&scenario, &together)?;
         let doubts = outcome.flows.iter().flat_map(|flow| flow.warnings.clone()).collect();
         Ok((self.row(&scenario, arm, seed, &flows, every, &outcome), doubts))
     }

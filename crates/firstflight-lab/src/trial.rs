@@ -145,29 +145,29 @@ record! {
     /// (`delivered_bytes` / `ttlb_ms`); for a trial stopped by the limit, over the whole time until then
     goodput_mbps: Option<f64>, "Mbit/s", High = trial.goodput_mbps() => ("goodput_mbps", "goodput", "Mbit/s");
     /// data packets sent, including retransmissions and probes
-    packets_sent: Option<u64>, "", Low = trial.outcome.packets_sent;
+    packets_sent: Option<u64>, "", Low = trial.outcome.counters.packets_sent;
     /// packets declared lost by the sender *and* truly dropped by the path
-    packets_lost: Option<u64>, "", Low = trial.outcome.packets_lost;
+    packets_lost: Option<u64>, "", Low = trial.outcome.counters.packets_lost;
     /// packets declared lost and truly dropped, over all packets sent
     loss_ratio: Option<f64>, "", Low = trial.loss_ratio() => ("loss_ratio", "loss", "%");
     /// object bytes retransmitted, for any reason
-    retransmitted_bytes: Option<u64>, "bytes", Low = trial.outcome.retransmitted_bytes => ("retransmitted_bytes", "retransmitted", "bytes");
+    retransmitted_bytes: Option<u64>, "bytes", Low = trial.outcome.counters.retransmitted_bytes => ("retransmitted_bytes", "retransmitted", "bytes");
     /// packets that carried a retransmission, including probes
-    retransmissions: Option<u64>, "", Low = trial.outcome.retransmissions;
+    retransmissions: Option<u64>, "", Low = trial.outcome.counters.retransmissions;
     /// packets that carried a retransmission and were dropped by the path (ground truth)
-    lost_retransmissions: Option<u64>, "", Low = trial.outcome.lost_retransmissions;
+    lost_retransmissions: Option<u64>, "", Low = trial.outcome.counters.lost_retransmissions;
     /// probe timeouts (QUIC) or retransmission timeouts (TCP), including backoffs
-    rtos: Option<u64>, "", Low = trial.outcome.rtos;
+    rtos: Option<u64>, "", Low = trial.outcome.counters.rtos;
     /// recovery episodes opened by loss
-    recoveries: Option<u64>, "", Low = trial.outcome.recoveries;
+    recoveries: Option<u64>, "", Low = trial.outcome.counters.recoveries;
     /// recovery episodes that a timeout cut short
-    recoveries_timed_out: Option<u64>, "", Low = trial.outcome.recoveries_timed_out;
+    recoveries_timed_out: Option<u64>, "", Low = trial.outcome.counters.recoveries_timed_out;
     /// recovery episodes opened by loss with no more in flight at entry than the threshold allows
-    recoveries_below_ssthresh: Option<u64>, "", Low = trial.outcome.recoveries_below_ssthresh;
+    recoveries_below_ssthresh: Option<u64>, "", Low = trial.outcome.counters.recoveries_below_ssthresh;
     /// recovery episodes ended by an ACK while the window was below the threshold
-    slow_starts_after_recovery: Option<u64>, "", Low = trial.outcome.slow_starts_after_recovery;
+    slow_starts_after_recovery: Option<u64>, "", Low = trial.outcome.counters.slow_starts_after_recovery;
     /// packets declared lost and acknowledged later
-    spurious_losses: Option<u64>, "", Low = trial.outcome.spurious_losses;
+    spurious_losses: Option<u64>, "", Low = trial.outcome.counters.spurious_losses;
     /// data packets that the path dropped, by cause (ground truth, `sim` only).
     /// A drop counts whether or not the sender notices it, under the first cause
     drops: Option<DropsRow>, "", None = trial.outcome.drops.as_ref().map(DropsRow::of);
@@ -197,8 +197,9 @@ impl Trial<'_> {
 
     fn loss_ratio(&self) -> Option<f64> {
         self.outcome
+            .counters
             .packets_lost
-            .zip(self.outcome.packets_sent)
+            .zip(self.outcome.counters.packets_sent)
             .map(|(lost, sent)| lost as f64 / sent.max(1) as f64)
     }
 }

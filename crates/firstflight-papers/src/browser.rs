@@ -35,7 +35,8 @@ impl Upload {
         let packet = f64::from(quic::Host::default().datagram);
         Upload {
             exit: outcome.exit.map(|exit| (own_exit(outcome).is_some(), exit.cwnd as f64 / packet)),
-            loss_pct: 100.0 * outcome.packets_lost as f64 / outcome.packets_sent.max(1) as f64,
+            loss_pct: 100.0 * outcome.counters.packets_lost as f64
+                / outcome.counters.packets_sent.max(1) as f64,
             ms: outcome.delivered_after.map(|after| after.0 as f64 / 1e6),
         }
     }

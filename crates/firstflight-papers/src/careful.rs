@@ -128,8 +128,9 @@ fn wrong(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
     ] {
         let careful = resumed("careful", Before { path: earlier, bytes: LONG }, 1)?;
         let other = trial(path, 1_000_000, &careful, 1)?;
-        let of =
-            |outcome: &Outcome| format!("{:.3} ms, {} packets", ms(outcome), outcome.packets_sent);
+        let of = |outcome: &Outcome| {
+            format!("{:.3} ms, {} packets", ms(outcome), outcome.counters.packets_sent)
+        };
         values.exact("wrong.rtt", of(&other), of(&own), of(&other) == of(&own)).case(what);
     }
     Ok(())

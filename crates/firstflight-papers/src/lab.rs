@@ -7,7 +7,8 @@ use firstflight_lab::arms::{NamedArm, parse_arms};
 use firstflight_lab::scenario::{Scenario, rtt_jitter};
 use firstflight_path::Path;
 use firstflight_sim::{
-    App, FlowPlan, JITTER, Observer, Outcome, Setup, Shared, SharedOutcome, run_arm, run_arms,
+    App, Arrangement, FlowPlan, JITTER, Observer, Outcome, Setup, Shared, SharedOutcome, run,
+    run_flows,
 };
 
 /// Parses one arm.
@@ -43,7 +44,7 @@ pub(crate) fn watch(
     let &Scenario { host, bytes: object, limit, .. } = ground;
     let setup =
         Setup { path, host, pacer_burst: burst(ground, arm)?, object, limit, seed, path_index: 0 };
-    run_arm(&setup, controller(ground, arm, Nanos::ZERO)?, observer)
+    run(&setup, controller(ground, arm, Nanos::ZERO)?, observer)
 }
 
 /// The end of startup, if its own rule caused it and not a signal from the network.
@@ -107,5 +108,5 @@ pub(crate) fn together_watched(
             rtt_extra: Nanos::ZERO,
         })
     });
-    run_arms(&shared, plans.collect::<Result<_, Error>>()?, observer)
+    run_flows(&shared, plans.collect::<Result<_, Error>>()?, &Arrangement::default(), observer)
 }

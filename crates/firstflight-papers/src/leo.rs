@@ -9,7 +9,7 @@ use super::{Effort, Measured, Source, Values};
 use firstflight::Nanos;
 use firstflight_lab::Error;
 use firstflight_lab::arms::NamedArm;
-use firstflight_lab::flows::{Access, Arrangement, JITTER, SharingFlow};
+use firstflight_lab::flows::{Access, Arrangement, Flows, SharingFlow};
 use firstflight_lab::population::{Population, builtin};
 use firstflight_lab::scenario::{Hosts, Scenario, rtt_jitter};
 use firstflight_lab::testbed::{Testbed, sim};
@@ -163,16 +163,21 @@ fn unused(who: &NamedArm, seed: u64) -> Result<[f64; 3], Error> {
         limit: Nanos::from_secs(JUMP as u64 + 26),
         ..Scenario::new(path.with_rtt(rtt), 1)
     };
-    let flow =
-        SharingFlow { arm: who.clone(), app: WITHOUT_END, start: Nanos::ZERO, rtt_extra: Nanos(0) };
+    let flow = [SharingFlow {
+        arm: who.clone(),
+        app: WITHOUT_END,
+        start: Nanos::ZERO,
+        rtt_extra: Nanos(0),
+    }];
     let steps = vec![(Nanos::from_secs(JUMP as u64), Nanos::from_millis(120))];
     let arrangement = Arrangement {
         access: vec![Access { steps, ..Access::default() }],
         whole: true,
         ..Arrangement::default()
     };
-    let every = (Nanos::from_secs(1), JITTER);
-    let done = sim::BED.run_flows(&scenario, &[flow], seed, every, &arrangement)?;
+    let sample = Some(Nanos::from_secs(1));
+    let flows = Flows { sample, arrangement, ..Flows::new(&flow, seed) };
+    let done = sim::BED.run_flows(&scenario, &flows)?;
     let carries = scenario.path.rate_bps() as f64 / 8.0 * 1448.0 / 1500.0 * 10.0;
     let left = |from: usize| {
         let got: u64 = done.between(from, from + 10).iter().sum();

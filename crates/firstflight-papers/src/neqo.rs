@@ -20,7 +20,7 @@ fn seen(ground: &Scenario, outcome: &Outcome) -> (f64, f64) {
     let rate = outcome
         .delivered_after
         .map_or(0.0, |after| ground.bytes as f64 * 8e3 / after.0.max(1) as f64);
-    (rate, outcome.recoveries as f64)
+    (rate, outcome.counters.recoveries as f64)
 }
 
 /// Measures the document's claims.

@@ -142,18 +142,18 @@ impl Counted {
         Counted {
             responses: served.count() as f64,
             hits: outcome.parts.iter().filter_map(hit).collect(),
-            segments: outcome.packets_sent as f64,
-            dropped: outcome.packets_dropped as f64,
-            repeats: outcome.retransmissions as f64,
-            lost_repeats: outcome.lost_retransmissions as f64,
-            rtos: outcome.rtos as f64,
-            recoveries: outcome.recoveries as f64,
-            timed_out: outcome.recoveries_timed_out as f64,
-            below: outcome.recoveries_below_ssthresh as f64,
-            slow_starts: outcome.slow_starts_after_recovery as f64,
+            segments: outcome.counters.packets_sent as f64,
+            dropped: outcome.counters.packets_dropped as f64,
+            repeats: outcome.counters.retransmissions as f64,
+            lost_repeats: outcome.counters.lost_retransmissions as f64,
+            rtos: outcome.counters.rtos as f64,
+            recoveries: outcome.counters.recoveries as f64,
+            timed_out: outcome.counters.recoveries_timed_out as f64,
+            below: outcome.counters.recoveries_below_ssthresh as f64,
+            slow_starts: outcome.counters.slow_starts_after_recovery as f64,
             recovering_ms: took.sum(),
-            early: outcome.early_retransmits as f64,
-            early_spurious: outcome.early_retransmits_spurious as f64,
+            early: outcome.counters.early_retransmits as f64,
+            early_spurious: outcome.counters.early_retransmits_spurious as f64,
             first_exit: outcome
                 .episodes
                 .first()
@@ -217,9 +217,12 @@ pub(crate) fn serve_again(
             return Ok(Counted::default());
         };
         let counted = Counted::of(&outcome);
-        let quiet = outcome.packets_dropped + outcome.retransmissions + outcome.rtos == 0
-            && outcome.recoveries == 0;
-        let packets = outcome.packets_sent;
+        let quiet = outcome.counters.packets_dropped
+            + outcome.counters.retransmissions
+            + outcome.counters.rtos
+            == 0
+            && outcome.counters.recoveries == 0;
+        let packets = outcome.counters.packets_sent;
         let taken: Vec<u64> = falls(&path, packets)?.collect();
         let overtaken: Vec<(u64, u64)> = overtaken(&path, packets)?.collect();
         // A handshake with losses may have sent more packets.

@@ -14,7 +14,7 @@ use clap::Args;
 use firstflight::Nanos;
 use firstflight::arm::Arm;
 use firstflight_lab::ab::{
-    Analysis, Clock, MOST_FLOWS, MOST_SECONDS, Tallies, Test, Watch as LabWatch,
+    Analysis, Clock, MOST_FLOWS, MOST_SECONDS, Run, Tallies, Test, Watch as LabWatch,
 };
 use firstflight_lab::advise::{Advice, Answer, Baseline, Evidence, Model, PathRow, advise};
 use firstflight_lab::decision::{Effects, Limits};
@@ -454,7 +454,7 @@ fn screened(test: &Test) -> Result<Vec<NamedArm>, Error> {
     let screening = Test { population: plain, ..test.clone() };
     let stop = AtomicBool::new(false);
     let mut watch = LabWatch { tick: &|_| {}, stop: &stop, rows: None };
-    let tallies = screening.run_arms_only(&mut watch)?;
+    let tallies = screening.run(&Run { unchecked: true, ..Run::default() }, &mut watch)?;
     let decision = tallies.decision(&screening.experiment());
     let mut rows: Vec<(&str, &Effects)> = decision
         .arms

@@ -75,8 +75,8 @@ fn trial(name: &str, path: &Path, object: u64, control: Control) -> Option<Outco
                 "{name:40} {:10.1} {:10.1} {:8} {:8} {:>12}",
                 outcome.acked_after.0 as f64 / 1e6,
                 outcome.delivered_after.map_or(f64::NAN, |after| after.0 as f64 / 1e6),
-                outcome.packets_sent,
-                outcome.packets_dropped,
+                outcome.counters.packets_sent.unwrap_or_default(),
+                outcome.counters.packets_dropped.unwrap_or_default(),
                 outcome.exit.map_or("-", |exit| exit.reason.name()),
             );
             Some(outcome)

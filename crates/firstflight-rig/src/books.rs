@@ -47,18 +47,19 @@ mod on {
         /// The trial is over.
         pub(crate) fn check(&self, book: &Logbook) {
             let sent = book.packets_sent();
-            let Logbook { packets_dropped, packets_lost, repeats, lost_repeats, .. } = *book;
+            let counted = &book.counted;
             assert_eq!(
-                packets_dropped, self.dropped,
+                counted.packets_dropped, self.dropped,
                 "packets dropped in the logbook and on the path"
             );
             assert!(
-                packets_lost <= packets_dropped && packets_dropped <= sent,
-                "{packets_lost} lost of {packets_dropped} dropped of {sent} sent"
+                counted.packets_lost <= counted.packets_dropped && counted.packets_dropped <= sent,
+                "more packets lost or dropped than the {sent} sent: {counted:?}"
             );
             assert!(
-                lost_repeats <= repeats && repeats <= sent,
-                "{lost_repeats} lost of {repeats} repeated of {sent} sent"
+                counted.lost_retransmissions <= counted.retransmissions
+                    && counted.retransmissions <= sent,
+                "more packets repeated or lost again than the {sent} sent: {counted:?}"
             );
         }
     }

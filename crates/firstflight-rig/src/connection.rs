@@ -15,7 +15,7 @@ use crate::wire::{Lane, Offered, Wire};
 use bytes::BytesMut;
 use firstflight::{Exit, Nanos, Time};
 use firstflight_path::{Error, Path, Reverse};
-use firstflight_sim::{Counted, Observer};
+use firstflight_sim::{Counted, Counters, Observer};
 use hdrhistogram::Histogram;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
@@ -175,7 +175,7 @@ impl<'a> Connection<'a> {
     /// Packets sent and dropped so far.
     pub(crate) fn counted(&self) -> Counted {
         let book = open(&self.logbook);
-        Counted { sent: book.packets_sent(), dropped: book.packets_dropped }
+        Counted { sent: book.packets_sent(), dropped: book.packets_dropped() }
     }
 
     /// When its next timer is due.
@@ -246,13 +246,13 @@ impl<'a> Connection<'a> {
         self.sender_turn(shared, now, ways)?;
         let before = {
             let book = open(&self.logbook);
-            (book.packets_sent(), book.packets_lost + book.spurious, book.last_sent())
+            (book.packets_sent(), book.declared_lost(), book.last_sent())
         };
         self.sender.handle_timeout(instant);
         self.sender_turn(shared, now, ways)?;
         let book = open(&self.logbook);
         let quiet = before.2.is_some_and(|last| now.saturating_sub(last.0) >= self.rtt);
-        let found = book.packets_lost + book.spurious > before.1;
+        let found = book.declared_lost() > before.1;
         self.probe_timeouts += u64::from(quiet && book.packets_sent() > before.0 && !found);
         Ok(true)
     }
@@ -369,25 +369,25 @@ impl<'a> Connection<'a> {
         let episodes =
             status.map_or_else(Vec::new, |status| book.episodes(Time(begin), status.cwnd));
         let exit = status.and_then(|status| status.exit).or_else(|| book.seen_exit());
+        let counted = book.counters(status.as_ref());
+        let counters = if control.names_losses() {
+            Counters { rtos: Some(self.probe_timeouts), ..counted }
+        } else {
+            Counters {
+                packets_lost: counted.packets_dropped,
+                spurious_losses: None,
+                retransmissions: None,
+                retransmitted_bytes: None,
+                lost_retransmissions: None,
+                ..counted
+            }
+        };
         Ok(Outcome {
             complete,
             acked_after: Nanos(now - begin),
             delivered_after: self.marks.delivered.map(|at| Nanos(at - begin)),
             delivered: self.receiver.received(),
-            packets_sent: book.packets_sent(),
-            names_losses: control.names_losses(),
-            packets_lost: if control.names_losses() {
-                book.packets_lost
-            } else {
-                book.packets_dropped
-            },
-            packets_dropped: book.packets_dropped,
-            spurious_losses: book.spurious,
-            retransmissions: book.repeats,
-            retransmitted_bytes: book.repeated_bytes,
-            lost_retransmissions: book.lost_repeats,
-            probe_timeouts: self.probe_timeouts,
-            recoveries_below_ssthresh: status.map(|_| book.account.recoveries_below_ssthresh()),
+            counters,
             exit: exit.map(|exit| Exit { at: Time(exit.at.0.saturating_sub(begin)), ..exit }),
             episodes,
             queue_us: self.queue_us.clone(),

@@ -46,7 +46,7 @@ mod tls;
 mod trial;
 mod wire;
 
-pub use firstflight_sim::{Counted, Observer};
+pub use firstflight_sim::{Counted, Counters, Observer};
 pub use logbook::{Logbook, open};
 pub use own::{Own, OwnControl};
 pub use trial::{Control, FlowPlan, Outcome, Setup, Shared, SharedOutcome, StackLog};

@@ -9,8 +9,8 @@ use crate::followed::{Followed, Witness};
 use firstflight::account::Kept;
 use firstflight::state::{Packet, State};
 use firstflight::{Account, AnyController, Begin, Episode, Event, Exit, Nanos, Recorder, Time};
-use firstflight_quic::SharedState;
-use firstflight_sim::{Cause, Observer, Record, Snapshot, Tape};
+use firstflight_quic::{SharedState, Status};
+use firstflight_sim::{Cause, Counters, Observer, Record, Snapshot, Tape};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// One packet that was sent.
@@ -36,19 +36,11 @@ pub struct Logbook {
     /// Bytes declared lost that wait for retransmission. The stack retransmits before it sends new
     /// data.
     owed: u64,
-    /// Packets declared lost that the path had dropped; over real sockets, where the drops are
-    /// unknown, none.
-    pub packets_lost: u64,
-    /// Packets that the path dropped.
-    pub packets_dropped: u64,
-    /// Packets declared lost without a known drop.
-    pub spurious: u64,
-    /// Packets that carried bytes declared lost before.
-    pub repeats: u64,
-    /// Object bytes in these packets.
-    pub repeated_bytes: u64,
-    /// Of these packets, those that the path dropped.
-    pub lost_repeats: u64,
+    /// Counters of packets. Over real sockets, where the drops are unknown, no packet counts as
+    /// lost, and each packet declared lost counts as a spurious loss. The stack does not reveal
+    /// which packets are retransmissions: those that carry bytes declared lost before, with
+    /// headers of the usual size.
+    pub(crate) counted: Counters,
     /// History of the controller. The stack does not reveal which bytes a packet retransmits, so
     /// the history does not know what is repaired.
     pub account: Account<Vec<Kept>>,
@@ -112,6 +104,37 @@ impl Logbook {
         }
     }
 
+    /// The counters, with those of the controller if it is ours.
+    pub fn counters(&self, status: Option<&Status>) -> Counters<Option<u64>> {
+        let stats = status.map(|status| status.stats);
+        let counted = &self.counted;
+        Counters {
+            packets_sent: Some(self.packets_sent()),
+            packets_lost: Some(counted.packets_lost),
+            packets_dropped: Some(counted.packets_dropped),
+            spurious_losses: Some(counted.spurious_losses),
+            retransmissions: Some(counted.retransmissions),
+            retransmitted_bytes: Some(counted.retransmitted_bytes),
+            lost_retransmissions: Some(counted.lost_retransmissions),
+            recoveries: stats.map(|stats| u64::from(stats.loss_episodes)),
+            recoveries_below_ssthresh: stats.map(|_| self.account.recoveries_below_ssthresh()),
+            slow_starts_after_recovery: stats
+                .map(|stats| u64::from(stats.slow_starts_after_recovery)),
+            undone: stats.map(|stats| u64::from(stats.undone)),
+            ..Counters::default()
+        }
+    }
+
+    /// Packets declared lost, whether or not they were.
+    pub fn declared_lost(&self) -> u64 {
+        self.counted.packets_lost + self.counted.spurious_losses
+    }
+
+    /// Packets that the path dropped.
+    pub(crate) fn packets_dropped(&self) -> u64 {
+        self.counted.packets_dropped
+    }
+
     /// Packets sent.
     pub fn packets_sent(&self) -> u64 {
         self.packets.len() as u64
@@ -138,8 +161,8 @@ impl Logbook {
     pub(super) fn settle_last(&mut self, bytes: u64, arrives: [Option<Time>; 2]) {
         let Some(packet) = self.packets.last_mut() else { return };
         packet.dropped = arrives[0].is_none();
-        self.packets_dropped += u64::from(packet.dropped);
-        self.lost_repeats += u64::from(packet.dropped && packet.repeat);
+        self.counted.packets_dropped += u64::from(packet.dropped);
+        self.counted.lost_retransmissions += u64::from(packet.dropped && packet.repeat);
         let left = Packet {
             number: packet.position,
             bytes,
@@ -180,8 +203,8 @@ impl Logbook {
         let repeat = self.owed > 0;
         if repeat {
             self.owed = self.owed.saturating_sub(bytes);
-            self.repeats += 1;
-            self.repeated_bytes += bytes.saturating_sub(OVERHEAD);
+            self.counted.retransmissions += 1;
+            self.counted.retransmitted_bytes += bytes.saturating_sub(OVERHEAD);
         }
         self.packets.push(Sent { position, bytes, repeat, dropped: false });
         self.last_sent = Some(now);
@@ -262,8 +285,8 @@ impl Recorder<AnyController> for Logbook {
         if let Ok(index) = self.packets.binary_search_by_key(&number, |packet| packet.position) {
             let packet = self.packets[index];
             self.owed += packet.bytes;
-            self.packets_lost += u64::from(packet.dropped);
-            self.spurious += u64::from(!packet.dropped);
+            self.counted.packets_lost += u64::from(packet.dropped);
+            self.counted.spurious_losses += u64::from(!packet.dropped);
         }
         if let Some(seen) = &mut self.seen {
             Recorder::<AnyController>::on_lost(&mut seen.tape, number);

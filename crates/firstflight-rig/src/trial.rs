@@ -4,7 +4,7 @@ use crate::own::OwnControl;
 use firstflight::{Episode, Exit, Nanos, Time};
 use firstflight_path::Path;
 use firstflight_quic::{Plan, Status};
-use firstflight_sim::Counted;
+use firstflight_sim::{Counted, Counters};
 use hdrhistogram::Histogram;
 
 /// Where the sending stack writes its own qlog.
@@ -77,31 +77,11 @@ pub struct Outcome {
     pub delivered_after: Option<Nanos>,
     /// Object bytes read in order at the receiver.
     pub delivered: u64,
-    /// Ack-eliciting packets sent, retransmissions and probes included.
-    pub packets_sent: u64,
-    /// Whether the stack named each packet that it declared lost. quinn does not: then dropped
-    /// packets count as lost, and spurious losses, retransmissions and probes are unknown.
-    pub names_losses: bool,
-    /// Packets declared lost that the path had dropped.
-    pub packets_lost: u64,
-    /// Packets that the path dropped.
-    pub packets_dropped: u64,
-    /// Packets declared lost that the path had not dropped.
-    pub spurious_losses: u64,
-    /// Packets that carried bytes declared lost before, derived from the number of bytes owed,
-    /// because the stack retransmits first.
-    pub retransmissions: u64,
-    /// Object bytes in these packets, assuming headers of the usual size.
-    pub retransmitted_bytes: u64,
-    /// Of these packets, those that the path dropped.
-    pub lost_retransmissions: u64,
-    /// Probe timeouts: sends after a timer when nothing had been sent for a round trip and no
-    /// packet was declared lost.
-    pub probe_timeouts: u64,
-    /// Recovery episodes opened by losses with no more in flight at entry than the threshold
-    /// allows, in whole datagrams; `None` for a stack's own controller, which does not report its
-    /// recovery.
-    pub recoveries_below_ssthresh: Option<u64>,
+    /// Counters of the sender. A probe timeout is a send after a timer when nothing had been sent
+    /// for a round trip and no packet was declared lost. quinn does not name the packets that it
+    /// declares lost: then dropped packets count as lost, and spurious losses, retransmissions and
+    /// probes are unknown. A stack's own controller does not report its recovery.
+    pub counters: Counters<Option<u64>>,
     /// Exit of the startup, if any. For a stack's own controller: the first time that its window
     /// was not below its threshold; never if it has no threshold (BBR).
     pub exit: Option<Exit>,

@@ -17,7 +17,7 @@ use firstflight::arm::Arm;
 use firstflight::{Nanos, Seq, Time};
 use firstflight_path::Path;
 use firstflight_sim::quic::Host;
-use firstflight_sim::{App, FlowPlan, Hosts, Setup, Shared, run_arm, run_arms, tcp};
+use firstflight_sim::{App, Arrangement, FlowPlan, Hosts, Setup, Shared, run, run_flows, tcp};
 use std::time::Instant;
 
 /// CPU time of this thread in nanoseconds, where the system reports it, so that other load on the
@@ -58,7 +58,7 @@ fn alone(host: Hosts, path: &str, arm: &str, object: u64) -> u64 {
     };
     let oracle = path.bdp_bytes() * host.mss() / 1500 + 4 * host.mss();
     let controller = arm.with_oracle(oracle).controller(host.config(), Time(0), Seq(0));
-    run_arm(&setup, controller, None).expect("the path carries full packets").packets_sent
+    run(&setup, controller, None).expect("the path carries full packets").counters.packets_sent
 }
 
 /// Data packets sent by flows that share a bottleneck of 100 Mbit/s per flow, which none of them
@@ -87,9 +87,9 @@ fn together(host: Hosts, flows: u64, object: u64) -> u64 {
             rtt_extra: Nanos::ZERO,
         }
     };
-    let outcome = run_arms(&shared, (0..flows).map(plan).collect(), None)
+    let outcome = run_flows(&shared, (0..flows).map(plan).collect(), &Arrangement::default(), None)
         .expect("the path carries full packets");
-    outcome.flows.iter().map(|flow| flow.packets_sent).sum()
+    outcome.flows.iter().map(|flow| flow.counters.packets_sent).sum()
 }
 
 /// Runs the scenario `name` with about `packets` packets. Returns the number of data packets sent.

@@ -8,7 +8,9 @@ use firstflight::detection::presets::Preset;
 use firstflight::startup::AnyStartup;
 use firstflight::{Arm, Config, Nanos, Seq, Time};
 use firstflight_path::Path;
-use firstflight_sim::{App, FlowPlan, Hosts, Nobody, Setup, Shared, run, run_flows, tcp};
+use firstflight_sim::{
+    App, Arrangement, FlowPlan, Hosts, Nobody, Setup, Shared, run, run_flows, tcp,
+};
 use std::error::Error;
 
 const MSS: u64 = 1448;
@@ -68,10 +70,10 @@ impl Scenario {
                 seed: 1,
                 path_index: 0,
             };
-            let outcome = run(&setup, self.controller(0), &mut Nobody)?;
+            let outcome = run(&setup, self.controller(0), None)?;
             return Ok((
-                outcome.packets_sent - outcome.packets_dropped,
-                outcome.packets_dropped,
+                outcome.counters.packets_sent - outcome.counters.packets_dropped,
+                outcome.counters.packets_dropped,
                 outcome.delivered,
             ));
         }
@@ -94,12 +96,13 @@ impl Scenario {
                 rtt_extra: Nanos::ZERO,
             }
         };
-        let outcome = run_flows(&shared, (0..self.flows).map(plan).collect(), &mut Nobody)?;
+        let outcome =
+            run_flows(&shared, (0..self.flows).map(plan).collect(), &Arrangement::default(), None)?;
         let sum = |what: fn(&firstflight_sim::Outcome) -> u64| {
             outcome.flows.iter().map(what).sum::<u64>()
         };
-        let dropped = sum(|flow| flow.packets_dropped);
-        Ok((sum(|flow| flow.packets_sent) - dropped, dropped, sum(|flow| flow.delivered)))
+        let dropped = sum(|flow| flow.counters.packets_dropped);
+        Ok((sum(|flow| flow.counters.packets_sent) - dropped, dropped, sum(|flow| flow.delivered)))
     }
 
     /// Steps one flow until the path drops a packet. Returns the time and the window at that

@@ -5,7 +5,7 @@
 use firstflight::{Arm, Config, Nanos, Seq, Time};
 use firstflight_path::Path;
 use firstflight_sim::quic::Host;
-use firstflight_sim::{Nobody, Setup, run};
+use firstflight_sim::{Setup, run};
 use std::time::Instant;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -32,8 +32,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for _ in 0..times {
         let controller =
             arm.with_oracle(path.bdp_bytes()).controller(Config::quic(mss), Time(0), Seq(0));
-        let outcome = run(&setup, controller, &mut Nobody)?;
-        packets += outcome.packets_sent;
+        let outcome = run(&setup, controller, None)?;
+        packets += outcome.counters.packets_sent;
         std::hint::black_box(outcome);
     }
     let seconds = start.elapsed().as_secs_f64();

@@ -3,7 +3,7 @@ use firstflight::arm::Arm;
 use firstflight::detection::presets::Preset;
 use firstflight::{Nanos, Seq, Time};
 use firstflight_path::Path;
-use firstflight_sim::{Hosts, Nobody, Setup, run, tcp};
+use firstflight_sim::{Hosts, Setup, run, tcp};
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();
@@ -30,10 +30,10 @@ fn main() {
             let outcome = run(
                 &setup,
                 arm.with_oracle(oracle).controller(host.config(), Time(0), Seq(0)),
-                &mut Nobody,
+                None,
             )
             .unwrap();
-            packets += outcome.packets_sent;
+            packets += outcome.counters.packets_sent;
             last = Some(outcome);
         }
         let elapsed = start.elapsed().as_secs_f64();
@@ -42,17 +42,17 @@ fn main() {
             "{arm}: {:?} ttlb {:.1} ms, sent {}, dropped {}, lost {}, spurious {}, repeats {} (lost {}), rtos {}, probes {}, recoveries {} (below {}), undone {}, {:.2} Mpkt/s",
             o.stop,
             o.acked_after.0 as f64 / 1e6,
-            o.packets_sent,
-            o.packets_dropped,
-            o.packets_lost,
-            o.spurious_losses,
-            o.retransmissions,
-            o.lost_retransmissions,
-            o.rtos,
-            o.probes,
-            o.recoveries,
-            o.recoveries_below_ssthresh,
-            o.undone,
+            o.counters.packets_sent,
+            o.counters.packets_dropped,
+            o.counters.packets_lost,
+            o.counters.spurious_losses,
+            o.counters.retransmissions,
+            o.counters.lost_retransmissions,
+            o.counters.rtos,
+            o.counters.probes,
+            o.counters.recoveries,
+            o.counters.recoveries_below_ssthresh,
+            o.counters.undone,
             packets as f64 / elapsed / 1e6
         );
         for e in o.episodes.iter().take(6) {

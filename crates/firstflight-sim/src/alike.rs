@@ -13,7 +13,7 @@
 use crate::instrumented::{Company, Core, Instrumented};
 use crate::observe::{Nobody, Record};
 use crate::outcome::Outcome;
-use crate::trial::{Setup, run_in_company};
+use crate::trial::{Setup, in_company};
 use firstflight::startup::AnyStartup;
 use firstflight::{AnyController, Event, Recorder};
 use firstflight_path::Error;
@@ -58,7 +58,7 @@ impl Iterator for Followers {
 }
 
 /// Runs one trial of each of these controllers. The outcomes equal those of
-/// [`run_arm`](crate::run_arm) for each controller alone; controllers that behave alike share one
+/// [`run`](crate::run) for each controller alone; controllers that behave alike share one
 /// simulation.
 ///
 /// # Errors
@@ -75,12 +75,11 @@ pub fn run_alike(setup: &Setup<'_>, controllers: &[AnyController]) -> Result<Vec
                 .collect(),
         );
         if company.0.is_empty() {
-            outcomes[leader] =
-                Some(run_in_company(setup, controllers[leader], Nobody, &mut Nobody)?.0);
+            outcomes[leader] = Some(in_company(setup, controllers[leader], Nobody, &mut Nobody)?.0);
             continue;
         }
         let outcome;
-        (outcome, company) = run_in_company(setup, controllers[leader], company, &mut Nobody)?;
+        (outcome, company) = in_company(setup, controllers[leader], company, &mut Nobody)?;
         for (place, follower) in company.0 {
             let mut own = outcome.clone();
             own.say(follower.core(), follower.account());

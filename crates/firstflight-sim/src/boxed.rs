@@ -5,39 +5,8 @@ mod parts;
 
 pub use parts::{MakeRecovery, MixedAvoidance, MixedRecovery, OwnAvoidance, own_avoidance};
 
-use crate::access::Arrangement;
-use crate::instrumented::{Combined, Core};
-use crate::observe::{Nobody, Observer};
-use crate::outcome::Outcome;
-use crate::sharing::{FlowPlan, Shared, SharedOutcome, run_arranged};
-use crate::trial::{Setup, run};
+use crate::instrumented::Combined;
 use firstflight::startup::{AnyStartup, Startup};
-use firstflight_path::Error;
-
-/// Runs one trial with external parts.
-///
-/// # Errors
-/// Those of [`run`].
-pub fn run_mixed(
-    setup: &Setup<'_>,
-    controller: Core<Mixed>,
-    observer: Option<&mut dyn Observer>,
-) -> Result<Outcome, Error> {
-    run(setup, controller, &mut observer.unwrap_or(&mut Nobody))
-}
-
-/// Runs flows with external parts together with flows that use built-in parts.
-///
-/// # Errors
-/// Those of [`crate::run_flows`].
-pub fn run_mixed_flows(
-    shared: &Shared<'_>,
-    plans: Vec<FlowPlan<Mixed>>,
-    arrangement: &Arrangement,
-    observer: Option<&mut dyn Observer>,
-) -> Result<SharedOutcome, Error> {
-    run_arranged(shared, plans, arrangement, &mut observer.unwrap_or(&mut Nobody))
-}
 
 impl Combined for Mixed {
     type Avoidance = MixedAvoidance;

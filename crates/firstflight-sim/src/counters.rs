@@ -1,30 +1,79 @@
-//! What a trial counts at a sender, of either transport, in addition to the controller's history.
+//! The counters of a trial.
 
-/// Counters of one sender.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
+use crate::instrumented::{Combined, Core};
+use firstflight::account::{Account, Kept};
+
+/// Declares the counters and the conversion of known counters into optional ones.
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident,)+) => {
+        /// Counters of one sender. A testbed that cannot know all of them uses
+        /// `Counters<Option<u64>>`.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct Counters<N = u64> {
+            $($(#[$doc])* pub $name: N,)+
+        }
+
+        impl From<Counters> for Counters<Option<u64>> {
+            fn from(known: Counters) -> Self {
+                Counters { $($name: Some(known.$name),)+ }
+            }
+        }
+    };
+}
+
+counters! {
     /// Data packets sent, retransmissions and probes included.
-    pub packets_sent: u64,
+    packets_sent,
     /// Packets declared lost that the path had dropped.
-    pub packets_lost: u64,
+    packets_lost,
     /// Packets that the path dropped, whether or not the sender noticed.
-    pub packets_dropped: u64,
+    packets_dropped,
     /// Packets declared lost and acknowledged later.
-    pub spurious_losses: u64,
+    spurious_losses,
     /// Packets that carried retransmitted data.
-    pub retransmissions: u64,
+    retransmissions,
     /// Object bytes sent again.
-    pub retransmitted_bytes: u64,
+    retransmitted_bytes,
     /// Retransmissions that the path dropped.
-    pub lost_retransmissions: u64,
+    lost_retransmissions,
     /// Probe timeouts (QUIC), or expiries of the retransmission timer, backoffs included (TCP).
-    pub rtos: u64,
+    rtos,
     /// Timeouts proven spurious, by F-RTO or otherwise (TCP).
-    pub spurious_timeouts: u64,
+    spurious_timeouts,
     /// Tail loss probes (TCP).
-    pub probes: u64,
+    probes,
     /// Losses declared by early retransmit (TCP).
-    pub early_retransmits: u64,
+    early_retransmits,
     /// Early retransmits of segments that the path had not dropped.
-    pub early_retransmits_spurious: u64,
+    early_retransmits_spurious,
+    /// Recovery episodes opened by losses.
+    recoveries,
+    /// Recoveries that had no more in flight at entry, before any retransmission, than the
+    /// threshold allows, in whole packets.
+    recoveries_below_ssthresh,
+    /// Recoveries cut short by a timeout (TCP).
+    recoveries_timed_out,
+    /// Episodes that an ACK ended with the window below the threshold.
+    slow_starts_after_recovery,
+    /// Episodes proven to be false alarms.
+    undone,
+}
+
+impl Counters {
+    /// The same, with the recoveries of this controller.
+    pub(crate) fn of_controller<S: Combined>(
+        self,
+        controller: &Core<S>,
+        account: &Account<Vec<Kept>>,
+    ) -> Counters {
+        let stats = controller.stats();
+        Counters {
+            recoveries: u64::from(stats.loss_episodes),
+            recoveries_below_ssthresh: account.recoveries_below_ssthresh(),
+            recoveries_timed_out: account.recoveries_timed_out(),
+            slow_starts_after_recovery: u64::from(stats.slow_starts_after_recovery),
+            undone: u64::from(stats.undone),
+            ..self
+        }
+    }
 }

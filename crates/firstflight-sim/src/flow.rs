@@ -7,10 +7,13 @@
 
 mod arriving;
 mod ends;
+mod fast;
 mod sending;
 mod watching;
 
-pub use ends::{Ends, Hosted};
+pub use ends::{Bursts, Ends, Hosted};
+pub(crate) use ends::{forward_bursts_to_sender, forward_to_sender};
+pub(crate) use fast::goes_ahead;
 
 use crate::access::{Access, Counted, OnAccess};
 use crate::ahead::Ahead;
@@ -128,7 +131,7 @@ pub struct Flow<E: Ends> {
     audit: Audit,
 }
 
-impl<E: Ends> Flow<E> {
+impl<E: Bursts> Flow<E> {
     /// A flow of `object` bytes.
     pub fn between(id: u32, ends: E, object: u64) -> Flow<E> {
         let (data, acks) = (Wire::default(), Wire::default());
@@ -177,29 +180,6 @@ impl<E: Ends> Flow<E> {
     pub(crate) fn behind(mut self, access: Option<OnAccess>, most_sent: u64) -> Flow<E> {
         (self.access, self.most_sent) = (access.map(Box::new), most_sent);
         self
-    }
-
-    /// The receiver runs ahead of the clock: a packet that will arrive before `limit` is processed
-    /// as soon as it has left, with its time of arrival. The receiver's behaviour depends only on
-    /// which packets arrive and when, and the sender learns of it only when the acknowledgement
-    /// arrives. So the result is the same, and the packet is neither put on the wire nor an event
-    /// of its own. Requires a forward path that keeps the order, and that nobody inspects the
-    /// receiver in the meantime.
-    pub(crate) fn goes_ahead_until(&mut self, limit: u64) {
-        debug_assert!(self.access.is_none(), "a way of its own keeps no order");
-        self.ahead = limit;
-    }
-
-    /// No other flow shares its path before `limit`, and the fate of each packet is known when it
-    /// leaves: packets that the pacer releases before any other event of the flow leave in one
-    /// step.
-    pub(crate) fn is_alone_until(&mut self, limit: u64) {
-        self.alone = limit;
-    }
-
-    /// Whether its receiver runs ahead of the clock.
-    pub(crate) fn is_ahead(&self) -> bool {
-        self.ahead > 0
     }
 
     /// Sets the fields that queues see in its packets, and the behaviour of its receiver.
@@ -414,19 +394,20 @@ impl<E: Ends> Flow<E> {
         outcome.delivered_after = self.delivered_at.map(|at| at.since(first));
         outcome.delivered = self.ends.delivered();
         outcome.drops = self.drops;
+        outcome.counters = self.ends.counters();
         outcome.say(controller, self.ends.account());
         outcome.parts = self.app.map_or_else(Vec::new, |app| app.into_parts());
-        outcome.count(&self.ends.counters());
+        let counters = &outcome.counters;
         debug_assert_eq!(
-            outcome.packets_dropped,
+            counters.packets_dropped,
             outcome.drops.total(),
             "the sender's drops on the left, the path's on the right"
         );
         debug_assert!(
-            outcome.packets_lost <= outcome.packets_dropped
-                && outcome.packets_dropped <= outcome.packets_sent
-                && outcome.lost_retransmissions <= outcome.retransmissions
-                && outcome.retransmissions <= outcome.packets_sent,
+            counters.packets_lost <= counters.packets_dropped
+                && counters.packets_dropped <= counters.packets_sent
+                && counters.lost_retransmissions <= counters.retransmissions
+                && counters.retransmissions <= counters.packets_sent,
             "more packets were lost or repeated than there were: {outcome:?}"
         );
         debug_assert!(

@@ -29,6 +29,7 @@ pub mod outcome;
 pub mod pool;
 pub mod quic;
 pub mod ring;
+mod run;
 pub mod sharing;
 pub mod tcp;
 pub mod trial;
@@ -41,7 +42,6 @@ pub use alike::run_alike;
 pub use app::{App, Part, Response};
 pub use boxed::{
     Boxed, MakeRecovery, Mixed, MixedAvoidance, MixedRecovery, OwnAvoidance, own_avoidance,
-    run_mixed, run_mixed_flows,
 };
 pub use counters::Counters;
 pub use firstflight::Episode;
@@ -50,8 +50,10 @@ pub use instrumented::Company;
 pub use media::PACKET as MEDIA_PACKET;
 pub use observe::{Cause, Nobody, Observer, Record, Snapshot, Tape};
 pub use outcome::{Drops, Outcome, Stop, fairness_ppm};
-pub use sharing::{FlowPlan, JITTER, Shared, SharedOutcome, run_arms, run_arms_with, run_flows};
-pub use trial::{Setup, run, run_arm};
+pub use run::{Simulated, run, run_flows};
+pub use sharing::{FlowPlan, JITTER, Shared, SharedOutcome};
+
+pub use trial::Setup;
 
 /// The example in README.md, which package registries show.
 #[cfg(doctest)]

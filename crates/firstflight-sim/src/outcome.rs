@@ -67,41 +67,10 @@ pub struct Outcome {
     pub delivered_after: Option<Nanos>,
     /// Object bytes delivered in order at the receiver.
     pub delivered: u64,
-    /// Data packets sent, retransmissions and probes included.
-    pub packets_sent: u64,
-    /// Packets declared lost that the path had dropped.
-    pub packets_lost: u64,
-    /// Packets dropped by the path, whether or not the sender noticed.
-    pub packets_dropped: u64,
-    /// These drops by cause.
+    /// The sender's counters.
+    pub counters: Counters,
+    /// Packets dropped by the path, by cause.
     pub drops: Drops,
-    /// Packets declared lost and acknowledged later.
-    pub spurious_losses: u64,
-    /// Object bytes sent again.
-    pub retransmitted_bytes: u64,
-    /// Packets that carried retransmitted data and were dropped by the path.
-    pub lost_retransmissions: u64,
-    /// Packets that carried retransmitted data.
-    pub retransmissions: u64,
-    /// Probe timeouts (QUIC) or retransmission timeouts (TCP).
-    pub rtos: u64,
-    /// Tail loss probes (TCP).
-    pub probes: u64,
-    /// Recovery episodes opened by losses.
-    pub recoveries: u64,
-    /// Recoveries that had no more in flight at entry, before any retransmission, than the
-    /// threshold allows, in whole packets.
-    pub recoveries_below_ssthresh: u64,
-    /// Recoveries cut short by a timeout (TCP).
-    pub recoveries_timed_out: u64,
-    /// Episodes that an ACK ended with the window below the threshold.
-    pub slow_starts_after_recovery: u64,
-    /// Episodes proven to be false alarms.
-    pub undone: u64,
-    /// Losses declared by early retransmit (TCP).
-    pub early_retransmits: u64,
-    /// Early retransmits of segments that the path had not dropped.
-    pub early_retransmits_spurious: u64,
     /// Exit of the startup, if any.
     pub exit: Option<Exit>,
     /// Recovery episodes.
@@ -124,30 +93,10 @@ impl Outcome {
 
     /// Fills in the measurements of this controller and its account.
     pub(crate) fn say<S: Combined>(&mut self, controller: &Core<S>, account: &Account<Vec<Kept>>) {
-        let stats = controller.stats();
-        self.recoveries = u64::from(stats.loss_episodes);
-        self.recoveries_below_ssthresh = account.recoveries_below_ssthresh();
-        self.recoveries_timed_out = account.recoveries_timed_out();
-        self.slow_starts_after_recovery = u64::from(stats.slow_starts_after_recovery);
-        self.undone = u64::from(stats.undone);
+        self.counters = self.counters.of_controller(controller, account);
         self.episodes = account.reported(controller.cwnd()).collect();
         self.cwnd_max = account.cwnd_max();
         self.exit = controller.exit();
-    }
-
-    /// Fills in the sender's counters.
-    pub(crate) fn count(&mut self, counters: &Counters) {
-        self.packets_sent = counters.packets_sent;
-        self.packets_lost = counters.packets_lost;
-        self.packets_dropped = counters.packets_dropped;
-        self.spurious_losses = counters.spurious_losses;
-        self.retransmitted_bytes = counters.retransmitted_bytes;
-        self.lost_retransmissions = counters.lost_retransmissions;
-        self.retransmissions = counters.retransmissions;
-        self.rtos = counters.rtos;
-        self.probes = counters.probes;
-        self.early_retransmits = counters.early_retransmits;
-        self.early_retransmits_spurious = counters.early_retransmits_spurious;
     }
 
     /// An outcome with only these two values.
@@ -157,23 +106,8 @@ impl Outcome {
             acked_after: Nanos::ZERO,
             delivered_after: None,
             delivered: 0,
-            packets_sent: 0,
-            packets_lost: 0,
-            packets_dropped: 0,
+            counters: Counters::default(),
             drops: Drops::default(),
-            spurious_losses: 0,
-            retransmitted_bytes: 0,
-            lost_retransmissions: 0,
-            retransmissions: 0,
-            rtos: 0,
-            probes: 0,
-            recoveries: 0,
-            recoveries_below_ssthresh: 0,
-            recoveries_timed_out: 0,
-            slow_starts_after_recovery: 0,
-            undone: 0,
-            early_retransmits: 0,
-            early_retransmits_spurious: 0,
             exit: None,
             episodes: Vec::new(),
             queue_us,

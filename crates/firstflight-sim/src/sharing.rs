@@ -4,22 +4,22 @@
 //! flows need no event heap: a tree of the earliest next events, in which one entry is replaced at
 //! a time, gives the next flow. At equal times the flow with the lower index comes first.
 
+mod fast;
+
 use crate::access::{Access, Arrangement, Counted, OnAccess};
 use crate::ahead::{Ahead, Held, Toward};
 use crate::app::App;
-use crate::back::{Back, Way};
-use crate::flow::{Ends, Flow, Hosted, Late};
+use crate::back::Way;
+use crate::flow::{Bursts, Flow, Hosted, Late};
 use crate::hosts::Hosts;
 use crate::instrumented::{Combined, Company, Core};
 use crate::later::Later;
-use crate::observe::{Nobody, Observer, Tape};
+use crate::observe::Observer;
 use crate::opening::{Opened, Openings};
 use crate::outcome::{Outcome, Stop};
-use crate::trial::goes_ahead;
 use crate::turns::Earliest;
 use crate::wire::NEVER;
 use crate::{quic, tcp};
-use firstflight::startup::AnyStartup;
 use firstflight::{Nanos, Time};
 use firstflight_path::{Error, Fate, Path, Purpose, Stream};
 
@@ -106,63 +106,9 @@ impl SharedOutcome {
     }
 }
 
-/// Runs arms together: an instance of [`run_flows`] that is compiled once, here, and not in every
-/// crate that runs flows.
-///
-/// # Errors
-/// Those of [`run_flows`].
-pub fn run_arms(
-    shared: &Shared<'_>,
-    plans: Vec<FlowPlan<AnyStartup>>,
-    observer: Option<&mut dyn Observer>,
-) -> Result<SharedOutcome, Error> {
-    run_arms_with(shared, plans, &Arrangement::default(), observer)
-}
-
-/// Like [`run_arms`], with an access for each flow and more samples.
-///
-/// # Errors
-/// Those of [`run_flows`].
-pub fn run_arms_with(
-    shared: &Shared<'_>,
-    plans: Vec<FlowPlan<AnyStartup>>,
-    arrangement: &Arrangement,
-    observer: Option<&mut dyn Observer>,
-) -> Result<SharedOutcome, Error> {
-    match observer {
-        Some(mut observer) if observer.listens() => {
-            run_in_company::<_, Tape, _>(shared, plans, arrangement, &mut observer)
-        }
-        Some(mut observer) => run_arranged(shared, plans, arrangement, &mut observer),
-        None => run_arranged(shared, plans, arrangement, &mut Nobody),
-    }
-}
-
-/// Runs flows together until all that can end ([`App::Endless`] cannot) have finished or the limit
-/// is reached.
-///
-/// # Errors
-/// If the path cannot carry the host's packets (see [`Path::open`]).
-pub fn run_flows<S: Combined, O: Observer>(
-    shared: &Shared<'_>,
-    plans: Vec<FlowPlan<S>>,
-    observer: &mut O,
-) -> Result<SharedOutcome, Error> {
-    run_arranged(shared, plans, &Arrangement::default(), observer)
-}
-
-/// Like [`run_flows`], with an [`Arrangement`].
-pub(crate) fn run_arranged<S: Combined, O: Observer>(
-    shared: &Shared<'_>,
-    plans: Vec<FlowPlan<S>>,
-    arrangement: &Arrangement,
-    observer: &mut O,
-) -> Result<SharedOutcome, Error> {
-    run_in_company::<S, Nobody, O>(shared, plans, arrangement, observer)
-}
-
-/// Like [`run_arranged`], with these followers of each controller.
-fn run_in_company<S: Combined, L: Company<S>, O: Observer>(
+/// [`run_flows`](crate::run_flows) with these followers of each controller and this type of
+/// observer.
+pub(crate) fn in_company<S: Combined, L: Company<S>, O: Observer>(
     shared: &Shared<'_>,
     plans: Vec<FlowPlan<S>>,
     arrangement: &Arrangement,
@@ -170,15 +116,15 @@ fn run_in_company<S: Combined, L: Company<S>, O: Observer>(
 ) -> Result<SharedOutcome, Error> {
     match shared.host {
         Hosts::Quic(host) => {
-            run_between::<quic::Ends<S, L>, L, O>(shared, host, plans, arrangement, observer)
+            between::<quic::Ends<S, L>, L, O>(shared, host, plans, arrangement, observer)
         }
         Hosts::Tcp(host) => {
-            run_between::<tcp::Ends<S, L>, L, O>(shared, host, plans, arrangement, observer)
+            between::<tcp::Ends<S, L>, L, O>(shared, host, plans, arrangement, observer)
         }
     }
 }
 
-fn run_between<E: Hosted<L>, L: Default, O: Observer>(
+fn between<E: Hosted<L>, L: Default, O: Observer>(
     shared: &Shared<'_>,
     host: E::Host,
     plans: Vec<FlowPlan<E::Startup>>,
@@ -263,7 +209,7 @@ fn run_between<E: Hosted<L>, L: Default, O: Observer>(
 }
 
 /// A trial of several flows in progress.
-struct Bottleneck<E: Ends> {
+struct Bottleneck<E: Bursts> {
     forward: Toward<E::Sent, E::Ack>,
     back: Way<E::Ack>,
     /// Time up to which receivers may run ahead of the clock, ns; zero if they do not.
@@ -291,7 +237,7 @@ struct Bottleneck<E: Ends> {
     stops: Vec<(u64, usize)>,
 }
 
-impl<E: Ends> Bottleneck<E> {
+impl<E: Bursts> Bottleneck<E> {
     fn new(
         shared: &Shared<'_>,
         forward: Toward<E::Sent, E::Ack>,
@@ -325,31 +271,6 @@ impl<E: Ends> Bottleneck<E> {
             counted: Vec::new(),
             queue: Vec::new(),
             stops: Vec::new(),
-        }
-    }
-
-    /// See [`Flow::goes_ahead_until`]; only if receivers are inspected only at samples.
-    fn going_ahead(mut self) -> Self {
-        if goes_ahead(&self.forward, &self.back) {
-            self.ahead = if self.sample.is_some() { 0 } else { self.limit }.max(1);
-            // A single flow has the return path to itself, so its ACKs may enter it early.
-            let least = match &self.back {
-                Way::Link(link) => link.least_delay(),
-                Way::Driven(_) => 0,
-            };
-            self.later = (self.flows.len() > 1).then(|| Later::new(least));
-        }
-        self
-    }
-
-    /// Lets receivers run ahead to the next sample: everything that arrives before the last one was
-    /// processed.
-    fn go_on(&mut self, sample_at: u64) {
-        if self.ahead > 0 {
-            self.ahead = sample_at.min(self.limit).max(1);
-            for flow in self.flows.iter_mut().filter(|flow| flow.is_ahead()) {
-                flow.goes_ahead_until(self.ahead);
-            }
         }
     }
 
@@ -465,58 +386,6 @@ impl<E: Ends> Bottleneck<E> {
             self.left -= usize::from(self.ending[flow]);
         }
         self.turns.set(flow, if done { NEVER } else { self.flows[flow].next_event() });
-    }
-
-    /// Runs the flows' steps before `until`, provided nothing else happens before then. Returns the
-    /// time of the last one.
-    #[inline(always)]
-    fn take_turns<O: Observer>(&mut self, mut now: u64, until: u64, observer: &mut O) -> u64 {
-        while self.left > 0 {
-            let (own, flow) = self.turns.first();
-            if self.hand_in_if_due(own.min(until)) {
-                continue;
-            }
-            if own >= until {
-                break;
-            }
-            // A timer whose new due time has passed fires at once.
-            now = own.max(now);
-            self.step(flow, now, observer);
-            self.look_at(flow, now);
-        }
-        now
-    }
-
-    /// If a sender may receive an ACK of a receiver ahead of the clock by `next`, before which
-    /// nothing else happens: hands in the ACKs that leave before any of them can be received. After
-    /// that, receivers may send more. Returns whether it did.
-    #[inline(always)]
-    fn hand_in_if_due(&mut self, next: u64) -> bool {
-        let heard = self.later.as_ref().map_or(NEVER, Later::unheard_until);
-        if heard < next {
-            self.hand_in(heard + 1);
-        }
-        heard < next
-    }
-
-    /// Puts the early ACKs up to `until` on the return path. A flow that ends before its ACK leaves
-    /// does not send it.
-    #[inline(never)]
-    fn hand_in(&mut self, until: u64) {
-        let Some(later) = &mut self.later else { return };
-        while let Some((at, ack)) = later.pop_before(until) {
-            let flow = ack.flow as usize;
-            if self.ends[flow].is_some_and(|end| end < at) {
-                continue;
-            }
-            let one = &mut self.flows[flow];
-            let before = one.next_ack();
-            self.back.send(at, ack, |at| one.hear(at, ack.packet));
-            // Usually the flow receives other ACKs first.
-            if one.next_ack() < before && self.ends[flow].is_none() {
-                self.turns.set(flow, one.next_event());
-            }
-        }
     }
 
     #[inline]

@@ -3,14 +3,13 @@
 
 use crate::ahead::{Held, Toward};
 use crate::back::Way;
-use crate::flow::{Ends, Flow, Hosted};
+use crate::flow::{Bursts, Flow, Hosted, goes_ahead};
 use crate::hosts::Hosts;
 use crate::instrumented::{Combined, Company, Core};
 use crate::observe::{Nobody, Observer, Tape};
 use crate::outcome::{Outcome, Stop};
-use crate::pool::Plain;
 use crate::{quic, tcp};
-use firstflight::{AnyController, Nanos, Time};
+use firstflight::{Nanos, Time};
 use firstflight_path::{Error, Path};
 
 /// Inputs of a trial.
@@ -32,41 +31,22 @@ pub struct Setup<'a> {
     pub path_index: u64,
 }
 
-/// Runs one trial of an arm: an instance of [`run`] that is compiled once, here, and not in every
-/// crate that runs trials.
-///
-/// # Errors
-/// Those of [`run`].
-pub fn run_arm(
-    setup: &Setup<'_>,
-    controller: AnyController,
-    observer: Option<&mut dyn Observer>,
-) -> Result<Outcome, Error> {
-    match observer {
-        Some(mut observer) => run(setup, controller, &mut observer),
-        None => run(setup, controller, &mut Nobody),
-    }
-}
-
-/// Runs one trial with any startup.
-///
-/// # Errors
-/// If the path cannot carry the host's packets (see [`Path::open`]).
-pub fn run<S: Combined, O: Observer>(
+/// [`run`](crate::run) for this type of observer.
+pub(crate) fn observed<S: Combined, O: Observer>(
     setup: &Setup<'_>,
     controller: Core<S>,
     observer: &mut O,
 ) -> Result<Outcome, Error> {
     // Two types: a sender without a recorder need not check whether one is present.
     if observer.listens() {
-        run_in_company(setup, controller, Tape::default(), observer).map(|(outcome, _)| outcome)
+        in_company(setup, controller, Tape::default(), observer).map(|(outcome, _)| outcome)
     } else {
-        run_in_company(setup, controller, Nobody, observer).map(|(outcome, _)| outcome)
+        in_company(setup, controller, Nobody, observer).map(|(outcome, _)| outcome)
     }
 }
 
 /// Like [`run`], with these followers, which are returned.
-pub(crate) fn run_in_company<S: Combined, L: Company<S>, O: Observer>(
+pub(crate) fn in_company<S: Combined, L: Company<S>, O: Observer>(
     setup: &Setup<'_>,
     controller: Core<S>,
     company: L,
@@ -74,15 +54,15 @@ pub(crate) fn run_in_company<S: Combined, L: Company<S>, O: Observer>(
 ) -> Result<(Outcome, L), Error> {
     match setup.host {
         Hosts::Quic(host) => {
-            run_between::<quic::Ends<S, L>, L, O>(setup, host, controller, company, observer)
+            between::<quic::Ends<S, L>, L, O>(setup, host, controller, company, observer)
         }
         Hosts::Tcp(host) => {
-            run_between::<tcp::Ends<S, L>, L, O>(setup, host, controller, company, observer)
+            between::<tcp::Ends<S, L>, L, O>(setup, host, controller, company, observer)
         }
     }
 }
 
-fn run_between<E: Hosted<L>, L: Default, O: Observer>(
+fn between<E: Hosted<L>, L: Default, O: Observer>(
     setup: &Setup<'_>,
     host: E::Host,
     controller: Core<E::Startup>,
@@ -106,17 +86,9 @@ fn run_between<E: Hosted<L>, L: Default, O: Observer>(
     Ok((flow.finish(now, stop), company))
 }
 
-/// Whether receivers may run ahead of the clock on these paths: see [`Flow::goes_ahead_until`].
-pub(crate) fn goes_ahead<S, A: Plain>(forward: &Toward<S, A>, back: &Way<A>) -> bool {
-    match (forward, back) {
-        (Toward::Link(link), Way::Link(_)) => link.keeps_order() && link.propagation() > 0,
-        _ => false,
-    }
-}
-
 /// Runs a flow that has the path to itself from its first packet to its last. Returns when and why
 /// it stopped.
-fn drive<E: Ends, O: Observer>(
+fn drive<E: Bursts, O: Observer>(
     flow: &mut Flow<E>,
     mut forward: Toward<E::Sent, E::Ack>,
     mut back: Way<E::Ack>,
@@ -152,7 +124,7 @@ fn drive<E: Ends, O: Observer>(
 /// Runs the decisions of a queue or terminal after `now` and before the flow's own next event at
 /// `own`. Returns their time, if there was one before the limit.
 #[inline(never)]
-fn decide<E: Ends>(
+fn decide<E: Bursts>(
     flow: &mut Flow<E>,
     forward: &mut Toward<E::Sent, E::Ack>,
     back: &mut Way<E::Ack>,

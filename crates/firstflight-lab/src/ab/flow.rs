@@ -8,7 +8,7 @@ use crate::scenario::Scenario;
 use firstflight::Exit;
 use firstflight_path::random::mix;
 use firstflight_path::{Error, Path};
-use firstflight_sim::{App, Outcome, Part, Stop};
+use firstflight_sim::{App, Counters, Outcome, Part, Stop};
 
 /// Result of one arm on one connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,22 +24,10 @@ pub struct FlowResult {
     pub delivered_after_ns: Option<u64>,
     /// Object bytes delivered in order at the receiver, by the end of the trial.
     pub delivered: u64,
-    /// Data packets sent, including retransmissions and probes.
-    pub packets_sent: u64,
-    /// Packets declared lost and truly dropped.
-    pub packets_lost: u64,
-    /// Packets declared lost and acknowledged later.
-    pub spurious_losses: u64,
-    /// Packets that carried a retransmission.
-    pub retransmissions: u64,
-    /// Object bytes retransmitted.
-    pub retransmitted_bytes: u64,
-    /// Retransmissions that the path dropped.
-    pub lost_retransmissions: u64,
-    /// Timeouts.
-    pub rtos: u64,
-    /// Recovery episodes.
-    pub recoveries: u64,
+    /// Counters of the sender.
+    pub counters: Counters,
+    /// Recovery episodes, whatever opened them.
+    pub episodes: u64,
     /// Median waiting time of packets at the bottleneck, us.
     pub queue_p50_us: u64,
     /// 99th percentile of the packets' waiting time at the bottleneck, us.
@@ -81,14 +69,8 @@ impl FlowResult {
             acked_ns: acknowledged.then_some(outcome.acked_after.0),
             delivered_after_ns: outcome.delivered_after.map(|time| time.0),
             delivered: outcome.delivered,
-            packets_sent: outcome.packets_sent,
-            packets_lost: outcome.packets_lost,
-            spurious_losses: outcome.spurious_losses,
-            retransmissions: outcome.retransmissions,
-            retransmitted_bytes: outcome.retransmitted_bytes,
-            lost_retransmissions: outcome.lost_retransmissions,
-            rtos: outcome.rtos,
-            recoveries: outcome.episodes.len() as u64,
+            counters: outcome.counters,
+            episodes: outcome.episodes.len() as u64,
             queue_p50_us: queue(0.5),
             queue_p99_us: queue(0.99),
             cwnd_max: outcome.cwnd_max,
@@ -104,8 +86,8 @@ impl FlowResult {
 
     /// Share of packets lost, 1e-9.
     pub fn loss_ppb(&self) -> u64 {
-        (u128::from(self.packets_lost) * 1_000_000_000 / u128::from(self.packets_sent.max(1)))
-            as u64
+        (u128::from(self.counters.packets_lost) * 1_000_000_000
+            / u128::from(self.counters.packets_sent.max(1))) as u64
     }
 }
 
@@ -165,9 +147,8 @@ impl Test {
         checks: Checks,
     ) -> Result<Connection, Error> {
         let (drawn, scenario, app) = self.scenario(&self.population, index)?;
-        let with = |scenario: &Scenario, app: &App, arm: usize, seed: u64| match app {
-            App::Bulk(_) => scenario.simulate(&self.arms[arm], seed, None),
-            _ => scenario.run_app(&self.arms[arm], app.clone(), seed),
+        let with = |scenario: &Scenario, app: &App, arm: usize, seed: u64| {
+            scenario.simulate_app(&self.arms[arm], app.clone(), seed, None)
         };
         let read = |app: &App, outcome: &Outcome| match app {
             App::Responses(_) => FlowResult::of_responses(outcome, self.clock, self.limit.0),

@@ -80,23 +80,23 @@ record! {
     /// these bytes over the time until the last of them was delivered, or over the limit
     goodput_mbps: f64, "Mbit/s", High = row.result.delivered as f64 * 8e3 / row.result.delivered_after_ns.unwrap_or(test.limit.0).max(1) as f64;
     /// packets declared lost and truly dropped, over all packets sent
-    loss_ratio: f64, "", Low = row.result.packets_lost as f64 / row.result.packets_sent.max(1) as f64;
+    loss_ratio: f64, "", Low = row.result.counters.packets_lost as f64 / row.result.counters.packets_sent.max(1) as f64;
     /// data packets sent, including retransmissions and probes
-    sent_packets: u64, "", Low = row.result.packets_sent;
+    sent_packets: u64, "", Low = row.result.counters.packets_sent;
     /// packets declared lost and truly dropped
-    lost_packets: u64, "", Low = row.result.packets_lost;
+    lost_packets: u64, "", Low = row.result.counters.packets_lost;
     /// packets declared lost and acknowledged later
-    spurious_losses: u64, "", Low = row.result.spurious_losses;
+    spurious_losses: u64, "", Low = row.result.counters.spurious_losses;
     /// packets that carried a retransmission
-    retransmissions: u64, "", Low = row.result.retransmissions;
+    retransmissions: u64, "", Low = row.result.counters.retransmissions;
     /// object bytes retransmitted
-    retransmitted_bytes: u64, "bytes", Low = row.result.retransmitted_bytes;
+    retransmitted_bytes: u64, "bytes", Low = row.result.counters.retransmitted_bytes;
     /// retransmissions that the path dropped
-    lost_retransmissions: u64, "", Low = row.result.lost_retransmissions;
+    lost_retransmissions: u64, "", Low = row.result.counters.lost_retransmissions;
     /// probe timeouts (QUIC) or retransmission timeouts (TCP)
-    rtos: u64, "", Low = row.result.rtos;
+    rtos: u64, "", Low = row.result.counters.rtos;
     /// recovery episodes
-    recoveries: u64, "", Low = row.result.recoveries;
+    recoveries: u64, "", Low = row.result.episodes;
     /// median waiting time of packets at the bottleneck
     queue_ms_p50: f64, "ms", Low = row.result.queue_p50_us as f64 / 1e3;
     /// 99th percentile of the packets' waiting time at the bottleneck

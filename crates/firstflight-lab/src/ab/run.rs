@@ -18,6 +18,13 @@ use std::sync::{Mutex, PoisonError};
 pub struct Run {
     /// Part `i` of `n`, counted from 1: every n-th block.
     pub shard: Option<(u64, u64)>,
+    /// The blocks to run, each once; `None` runs all. A block is a range of [`Test::block`]
+    /// connections.
+    pub blocks: Option<Vec<u64>>,
+    /// Leaves out the checks on the baseline (against itself and rerun with the same seed): for
+    /// tests whose machinery is checked elsewhere. In a small test the checks are a third of the
+    /// work.
+    pub unchecked: bool,
     /// A folder with a file for every finished block; blocks found there are not run again.
     pub resume: Option<PathBuf>,
 }
@@ -58,52 +65,20 @@ impl Test {
     /// so far: complete blocks are listed, and the last block may be incomplete.
     ///
     /// # Errors
-    /// If the test is invalid, or if a file in the folder to resume belongs to another test or
-    /// cannot be written.
+    /// If the test is invalid, if a block does not exist, or if a file in the folder to resume
+    /// belongs to another test or cannot be written.
     pub fn run(&self, run: &Run, watch: &mut Watch<'_>) -> Result<Tallies, Error> {
-        let blocks =
-            (0..self.blocks()).filter(|block| run.shard.is_none_or(|(i, n)| block % n == i - 1));
-        self.run_blocks(blocks, run.resume.as_deref(), watch)
-    }
-
-    /// Runs the whole test without the checks on the baseline (against itself and rerun with the
-    /// same seed): for tests whose machinery is checked elsewhere. In a small test the checks are a
-    /// third of the work.
-    ///
-    /// # Errors
-    /// If the test is invalid.
-    pub fn run_arms_only(&self, watch: &mut Watch<'_>) -> Result<Tallies, Error> {
-        self.run_checked(0..self.blocks(), None, watch, Checks::None)
-    }
-
-    /// Like [`Test::run`], for any blocks, each once. A block is a range of [`Test::block`]
-    /// connections.
-    ///
-    /// # Errors
-    /// Errors of [`Test::run`], and a one-line message if a block does not exist.
-    pub fn run_blocks(
-        &self,
-        blocks: impl IntoIterator<Item = u64>,
-        resume: Option<&File>,
-        watch: &mut Watch<'_>,
-    ) -> Result<Tallies, Error> {
-        self.run_checked(blocks, resume, watch, Checks::All)
-    }
-
-    fn run_checked(
-        &self,
-        blocks: impl IntoIterator<Item = u64>,
-        resume: Option<&File>,
-        watch: &mut Watch<'_>,
-        checks: Checks,
-    ) -> Result<Tallies, Error> {
         self.check()?;
+        let blocks: Vec<u64> = run.blocks.clone().unwrap_or_else(|| (0..self.blocks()).collect());
+        let ours = |block: &u64| run.shard.is_none_or(|(i, n)| block % n == i - 1);
+        let resume = run.resume.as_deref();
+        let checks = if run.unchecked { Checks::None } else { Checks::All };
         let (experiment, worlds) = (self.experiment(), (self.worlds(), checks));
         let mut total = Tallies::new(&experiment);
         let threads = rayon::current_num_threads().max(1);
         let worker = || Mutex::new(Worker { tallies: Tallies::new(&experiment), rows: Vec::new() });
         let workers: Vec<Mutex<Worker>> = (0..threads).map(|_| worker()).collect();
-        for block in blocks {
+        for block in blocks.into_iter().filter(ours) {
             if block >= self.blocks() {
                 return Err(Error::new(format!(
                     "block {block}: there are {}, counted from 0",

@@ -25,10 +25,7 @@ pub fn listen(
     seed: u64,
 ) -> Result<(Begin, Vec<Event>), Error> {
     let mut heard = Heard::default();
-    match app {
-        App::Bulk(_) => scenario.simulate_watched(arm, seed, Some(&mut heard))?,
-        app => scenario.run_app_watched(arm, app, seed, Some(&mut heard))?,
-    };
+    scenario.simulate_app(arm, app, seed, Some(&mut heard))?;
     let begin = heard.begin.ok_or_else(|| Error::new("no connection began"))?;
     Ok((begin, heard.events))
 }

@@ -228,7 +228,8 @@ impl Calibration {
                 ..Scenario::new(population.path(&drawn)?, drawn.bytes)
             };
             let outcome = scenario.simulate(arm, self.seed, None)?;
-            Ok(100.0 * outcome.packets_lost as f64 / outcome.packets_sent.max(1) as f64)
+            Ok(100.0 * outcome.counters.packets_lost as f64
+                / outcome.counters.packets_sent.max(1) as f64)
         };
         let mut losses =
             (0..flows).into_par_iter().map(trial).collect::<Result<Vec<f64>, Error>>()?;

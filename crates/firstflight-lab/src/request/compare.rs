@@ -2,7 +2,7 @@
 
 use super::{HostArgs, SharingArgs, named, packets, seed};
 use crate::arms::{DEFAULT_ARMS, NamedArm, parse_arms};
-use crate::compare::{Keep, Plan};
+use crate::compare::{Keep, Plan, Watch};
 use crate::repeat::Stages;
 use crate::request::Answer;
 use crate::resume::{Resume, SAME};
@@ -117,16 +117,17 @@ impl Asked {
     /// Runs the request, with a tick after every trial, until `stop` is set.
     ///
     /// # Errors
-    /// Errors of [`Plan::run_until`] and [`SharingPlan::run_until`].
+    /// Errors of [`Plan::run_with`] and [`SharingPlan::run_with`].
     pub fn run(
         &self,
         keep: Keep,
         tick: &(impl Fn() + Sync),
         stop: &AtomicBool,
     ) -> Result<Answer, Error> {
+        let watch = Watch { tick, stop, partly: false };
         match self {
-            Asked::Alone(plan) => plan.run_until(keep, None, tick, stop).map(Answer::Alone),
-            Asked::Together(plan) => plan.run_until(tick, stop).map(Answer::Together),
+            Asked::Alone(plan) => plan.run_with(keep, None, &watch).map(Answer::Alone),
+            Asked::Together(plan) => plan.run_with(&|_, _, _| Ok(()), &watch).map(Answer::Together),
         }
     }
 }

@@ -12,7 +12,7 @@ pub use axis::{Axis, BYTES};
 pub use best::{Best, JUDGED, Judged};
 pub use rows::SweepRow;
 
-use crate::compare::{Comparison, Keep, Plan};
+use crate::compare::{Comparison, Keep, Plan, Watch};
 use crate::phase::PHASE;
 use crate::size;
 use firstflight_path::{Error, Path};
@@ -123,12 +123,13 @@ impl SweepPlan {
     /// has the points finished by then.
     ///
     /// # Errors
-    /// Errors of [`Plan::run_until`] at any point; all plans are checked before the first trial.
+    /// Errors of [`Plan::run_with`] at any point; all plans are checked before the first trial.
     /// One line if it is stopped before the first point is finished.
     pub fn run(&self, tick: &(impl Fn() + Sync), stop: &AtomicBool) -> Result<Sweep, Error> {
         self.points.iter().try_for_each(Plan::check)?;
         let all = self.points.len();
-        let run = |plan: &Plan| match plan.run_beside(all, Keep::Rows, None, tick, stop) {
+        let watch = Watch { tick, stop, partly: false };
+        let run = |plan: &Plan| match plan.run_stages(all, Keep::Rows, None, &watch) {
             Ok(comparison) => Ok(Some(comparison)),
             Err(_) if stop.load(Ordering::Relaxed) => Ok(None),
             Err(error) => Err(error),

@@ -1,7 +1,7 @@
 //! The interface of a testbed: its name, its abilities, and how it runs trials.
 
 use crate::arms::{DEFAULT_ARMS, NamedArm, Sender};
-use crate::flows::{Access, App, Arrangement, SharingFlow, Together};
+use crate::flows::{Access, App, Flows, SharingFlow, Together};
 use crate::outcome::Outcome;
 use crate::record::Recording;
 use crate::scenario::{Hosts, Scenario};
@@ -203,22 +203,13 @@ pub trait Testbed: Send + Sync {
 
     /// Runs flows through one bottleneck, each of an arm that [`check`](Testbed::check) allows,
     /// until all finite flows have finished or the limit is reached. Each flow has its own object;
-    /// the scenario's is ignored. The bytes delivered by each flow are recorded every `sample`.
-    /// Starts are delayed by up to `jitter`, drawn from the seed, unless the testbed's own clock
-    /// causes delays.
+    /// the scenario's is ignored.
     ///
     /// # Errors
     /// A one-line message if [`check_flows`](Testbed::check_flows) refuses them, or the testbed
     /// failed.
-    fn run_flows(
-        &self,
-        scenario: &Scenario,
-        flows: &[SharingFlow],
-        _seed: u64,
-        (_sample, _jitter): (Nanos, Nanos),
-        arrangement: &Arrangement,
-    ) -> Result<Together, Error> {
-        self.check_flows(scenario, flows, arrangement)?;
+    fn run_flows(&self, scenario: &Scenario, flows: &Flows<'_>) -> Result<Together, Error> {
+        self.check_flows(scenario, flows)?;
         Err(Error::new(format!("testbed `{}` cannot run several flows", self.info().name)))
     }
 
@@ -227,12 +218,7 @@ pub trait Testbed: Send + Sync {
     /// # Errors
     /// A one-line message if the testbed carries only one flow at a time, as in the default
     /// implementation, or does not support the flows' traffic.
-    fn check_flows(
-        &self,
-        _scenario: &Scenario,
-        _flows: &[SharingFlow],
-        _arrangement: &Arrangement,
-    ) -> Result<(), Error> {
+    fn check_flows(&self, _scenario: &Scenario, _flows: &Flows<'_>) -> Result<(), Error> {
         Err(Error::new(format!("testbed `{}` carries one flow at a time", self.info().name)))
     }
 }
@@ -247,11 +233,7 @@ pub trait Testbed: Send + Sync {
     not(any(feature = "quic", all(feature = "linux", target_os = "linux"))),
     expect(dead_code, reason = "this build has the simulator only")
 )]
-pub(super) fn objects_of(
-    testbed: &str,
-    flows: &[SharingFlow],
-    arrangement: &Arrangement,
-) -> Result<Vec<Option<u64>>, Error> {
+pub(super) fn objects_of(testbed: &str, together: &Flows<'_>) -> Result<Vec<Option<u64>>, Error> {
     let object = |flow: &SharingFlow| match flow.app {
         App::Bulk(bytes) if flow.rtt_extra == Nanos::ZERO => Ok(Some(bytes)),
         App::Endless if flow.rtt_extra == Nanos::ZERO => Ok(None),
@@ -263,12 +245,12 @@ pub(super) fn objects_of(
         let &Access { jitter, stop, packets, .. } = access;
         *access == Access { jitter, stop, packets, ..Access::default() }
     };
-    if !arrangement.access.iter().all(plain) {
+    if !together.arrangement.access.iter().all(plain) {
         return Err(Error::new(format!(
             "testbed `{testbed}`: flows cannot have their own access links here; the simulator supports them"
         )));
     }
-    flows.iter().map(object).collect()
+    together.flows.iter().map(object).collect()
 }
 
 impl fmt::Debug for dyn Testbed {

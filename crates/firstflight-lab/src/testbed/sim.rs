@@ -3,7 +3,7 @@
 
 use super::bed::{Info, Testbed};
 use crate::arms::{NamedArm, Sender};
-use crate::flows::{SharingFlow, Together};
+use crate::flows::{Flows, Together};
 use crate::outcome::Outcome;
 #[cfg(feature = "s2n")]
 use crate::own::OwnStartup;
@@ -14,10 +14,10 @@ use firstflight::{AnyController, Arm, Begin, Nanos, Seq, Time};
 use firstflight_path::Error;
 #[cfg(feature = "s2n")]
 use firstflight_rig::{Own, s2n_startup};
-use firstflight_sim::instrumented::{Combined, Core};
+use firstflight_sim::instrumented::Core;
 use firstflight_sim::{
-    App, Arrangement, FlowPlan, Observer, Setup, Shared, quic, run_alike, run_arm, run_arms,
-    run_mixed, run_mixed_flows, tcp,
+    App, Arrangement, FlowPlan, Observer, Setup, Shared, Simulated, quic, run, run_alike,
+    run_flows, tcp,
 };
 use std::borrow::Cow;
 #[cfg(feature = "s2n")]
@@ -62,7 +62,8 @@ impl Testbed for Sim {
         recording: Option<&mut Recording>,
     ) -> Result<Outcome, Error> {
         let arm = &*steered(scenario, arm, seed)?;
-        scenario.simulate(arm, seed, recording).map(Outcome::from)
+        let observer = recording.map(|recording| recording as &mut dyn Observer);
+        scenario.simulate(arm, seed, observer).map(Outcome::from)
     }
 
     fn run_each(
@@ -76,25 +77,11 @@ impl Testbed for Sim {
         Ok(outcomes.into_iter().map(Outcome::from).collect())
     }
 
-    fn run_flows(
-        &self,
-        scenario: &Scenario,
-        flows: &[SharingFlow],
-        seed: u64,
-        (sample, jitter): (Nanos, Nanos),
-        arrangement: &Arrangement,
-    ) -> Result<Together, Error> {
-        let sample = Some(sample);
-        let done = scenario.run_flows_arranged(flows, seed, sample, jitter, arrangement, None)?;
-        Ok(Together::from(done))
+    fn run_flows(&self, scenario: &Scenario, flows: &Flows<'_>) -> Result<Together, Error> {
+        scenario.run_flows(flows, None).map(Together::from)
     }
 
-    fn check_flows(
-        &self,
-        _scenario: &Scenario,
-        _flows: &[SharingFlow],
-        _arrangement: &Arrangement,
-    ) -> Result<(), Error> {
+    fn check_flows(&self, _scenario: &Scenario, _flows: &Flows<'_>) -> Result<(), Error> {
         Ok(())
     }
 }
@@ -186,7 +173,7 @@ impl Scenario {
         u64::from(arm.sender.burst.unwrap_or(self.burst)) * self.host.mss()
     }
 
-    /// Runs one trial in the simulator and returns all measurements. A recording keeps every event.
+    /// Runs one trial in the simulator and returns all measurements.
     ///
     /// # Errors
     /// If the simulator cannot run the arm, if the path cannot carry the host's packets, or if a
@@ -195,36 +182,49 @@ impl Scenario {
         &self,
         arm: &NamedArm,
         seed: u64,
-        recording: Option<&mut Recording>,
+        observer: Option<&mut dyn Observer>,
     ) -> Result<firstflight_sim::Outcome, Error> {
-        self.simulate_watched(arm, seed, recording.map(|recording| recording as &mut dyn Observer))
+        self.simulate_app(arm, App::Bulk(self.bytes), seed, observer)
     }
 
-    /// Like [`Scenario::simulate`], with any observer.
+    /// Like [`Scenario::simulate`], with an application, such as responses with pauses or a video, in
+    /// place of the scenario's object.
     ///
     /// # Errors
     /// Errors of [`Scenario::simulate`].
-    pub fn simulate_watched(
+    pub fn simulate_app(
         &self,
         arm: &NamedArm,
+        app: App,
         seed: u64,
         mut observer: Option<&mut dyn Observer>,
     ) -> Result<firstflight_sim::Outcome, Error> {
-        INFO.check(self, arm)?;
-        let host = self.hosts_of(arm)?;
-        let parts = arm.parts().ok_or_else(|| arm.elsewhere())?;
+        let parts = if matches!(app, App::Bulk(_)) {
+            INFO.check(self, arm)?;
+            arm.parts().ok_or_else(|| arm.elsewhere())?
+        } else {
+            arm.parts().ok_or_else(|| {
+                Error::new(format!(
+                    "arm `{}`: responses and videos are carried by the simulator only",
+                    arm.label
+                ))
+            })?
+        };
+        let setup = self.setup(self.hosts_of(arm)?, parts, seed);
         if let Some(observer) = observer.as_deref_mut() {
             observer.on_begin(&self.begin(parts), Time(0));
         }
-        let setup = self.setup(host, parts, seed);
         if let Sender::Own { own, rest } = &arm.sender {
             let controller = own.controller(rest, self.config(), self.oracle_exit(), Time(0));
-            let outcome = run_mixed(&setup, controller, observer)?;
-            return if own.is_broken() { Err(broke(arm)) } else { Ok(outcome) };
+            let outcome = carry(&setup, app, controller, observer)?;
+            if own.is_broken() {
+                return Err(Error::new(format!("arm `{}`: its startup broke", arm.label)));
+            }
+            return Ok(outcome);
         }
         let controller =
             parts.with_oracle(self.oracle_exit()).controller(self.config(), Time(0), Seq(0));
-        run_arm(&setup, controller, observer)
+        carry(&setup, app, controller, observer)
     }
 
     /// Runs one trial of each arm, with the results of [`Scenario::simulate`]. Arms that behave
@@ -283,76 +283,27 @@ impl Scenario {
         Setup { path, host, pacer_burst, object, limit, seed, path_index }
     }
 
-    /// Runs an application other than a single object in the simulator: responses with pauses, a
-    /// video.
-    ///
-    /// # Errors
-    /// If the path cannot carry the host's packets, if these hosts do not support the arm's
-    /// settings, or if a user-defined startup failed.
-    pub fn run_app(
-        &self,
-        arm: &NamedArm,
-        app: App,
-        seed: u64,
-    ) -> Result<firstflight_sim::Outcome, Error> {
-        self.run_app_watched(arm, app, seed, None)
-    }
-
-    /// Like [`Scenario::run_app`], with an observer.
-    ///
-    /// # Errors
-    /// Errors of [`Scenario::run_app`].
-    pub fn run_app_watched(
-        &self,
-        arm: &NamedArm,
-        app: App,
-        seed: u64,
-        mut observer: Option<&mut dyn Observer>,
-    ) -> Result<firstflight_sim::Outcome, Error> {
-        let carried = || {
-            Error::new(format!(
-                "arm `{}`: responses and videos are carried by the simulator only",
-                arm.label
-            ))
-        };
-        let parts = arm.parts().ok_or_else(carried)?;
-        let host = self.hosts_of(arm)?;
-        if let Some(observer) = observer.as_deref_mut() {
-            observer.on_begin(&self.begin(parts), Time(0));
-        }
-        let &Scenario { ref path, limit, path_index, .. } = self;
-        let shared =
-            Shared { path, host, limit, seed, path_index, sample: None, jitter: Nanos::ZERO };
-        let Sender::Own { own, rest } = &arm.sender else {
-            let controller =
-                parts.with_oracle(self.oracle_exit()).controller(self.config(), Time(0), Seq(0));
-            let mut done = run_arms(&shared, vec![self.alone(parts, app, controller)], observer)?;
-            return Ok(done.flows.swap_remove(0));
-        };
-        let controller = own.controller(rest, self.config(), self.oracle_exit(), Time(0));
-        let plan = vec![self.alone(parts, app, controller)];
-        let mut done = run_mixed_flows(&shared, plan, &Arrangement::default(), observer)?;
-        if own.is_broken() { Err(broke(arm)) } else { Ok(done.flows.swap_remove(0)) }
-    }
-
     /// Arguments that build the controller of this arm.
     fn begin(&self, arm: &Arm) -> Begin {
         let (config, oracle_exit) = (arm.configure(self.config()), self.oracle_exit());
         Begin { now: Time(0), arm: *arm, config, nxt: Seq(0), oracle_exit }
     }
-
-    /// The plan of a flow that does not share its path.
-    fn alone<S: Combined>(&self, arm: &Arm, app: App, controller: Core<S>) -> FlowPlan<S> {
-        FlowPlan {
-            controller,
-            pacer_burst: self.pacer_burst(arm),
-            app,
-            start: Nanos::ZERO,
-            rtt_extra: Nanos::ZERO,
-        }
-    }
 }
 
-fn broke(arm: &NamedArm) -> Error {
-    Error::new(format!("arm `{}`: its startup broke", arm.label))
+/// Runs one flow that has the path to itself; an object ignores that of `setup`.
+fn carry<S: Simulated>(
+    setup: &Setup<'_>,
+    app: App,
+    controller: Core<S>,
+    observer: Option<&mut dyn Observer>,
+) -> Result<firstflight_sim::Outcome, Error> {
+    if let App::Bulk(object) = app {
+        return run(&Setup { object, ..*setup }, controller, observer);
+    }
+    let &Setup { path, host, pacer_burst, limit, seed, path_index, .. } = setup;
+    let shared = Shared { path, host, limit, seed, path_index, sample: None, jitter: Nanos::ZERO };
+    let (start, rtt_extra) = (Nanos::ZERO, Nanos::ZERO);
+    let plan = FlowPlan { controller, pacer_burst, app, start, rtt_extra };
+    let mut done = run_flows(&shared, vec![plan], &Arrangement::default(), observer)?;
+    Ok(done.flows.swap_remove(0))
 }

@@ -5,8 +5,8 @@ use firstflight::Nanos;
 use firstflight::event::{Ack, Context, Window};
 use firstflight::startup::{ExitReason, Grown, Handover, Leave, SlowStart, Startup, Verdict};
 use firstflight_lab::ab::{Analysis, Clock, Run, Tallies, Test, Watch, shard};
-use firstflight_lab::compare::Keep;
-use firstflight_lab::flows::{App, Response, SharingFlow};
+use firstflight_lab::compare::{self, Keep};
+use firstflight_lab::flows::{App, Flows, Response, SharingFlow};
 use firstflight_lab::testbed::BUILT_IN;
 use firstflight_lab::{
     Error, NamedArm, OwnStartup, Plan, Population, Scenario, TrialRow, parse_arms,
@@ -97,7 +97,8 @@ fn responses_and_videos_are_carried_by_the_startup_that_was_asked_for() {
     };
     for app in [responses, video] {
         let foreign = |exit| NamedArm::with_own("mine", own(exit), "/reno").expect("an arm");
-        let leaves = scenario.run_app(&foreign(Some(100_000)), app.clone(), 1).expect("runs");
+        let leaves =
+            scenario.simulate_app(&foreign(Some(100_000)), app.clone(), 1, None).expect("runs");
         let exit = leaves.exit.expect("it left");
         assert_eq!(
             (exit.reason, exit.estimate),
@@ -105,13 +106,13 @@ fn responses_and_videos_are_carried_by_the_startup_that_was_asked_for() {
             "the foreign startup decided, on {app:?}"
         );
         let (stays, ours) = (
-            scenario.run_app(&foreign(None), app.clone(), 1),
-            scenario.run_app(&arm("slowstart/reno"), app.clone(), 1),
+            scenario.simulate_app(&foreign(None), app.clone(), 1, None),
+            scenario.simulate_app(&arm("slowstart/reno"), app.clone(), 1, None),
         );
         let (stays, ours) = (stays.expect("runs"), ours.expect("runs"));
         assert_eq!(
-            (stays.acked_after, stays.packets_sent, stays.parts),
-            (ours.acked_after, ours.packets_sent, ours.parts),
+            (stays.acked_after, stays.counters.packets_sent, stays.parts),
+            (ours.acked_after, ours.counters.packets_sent, ours.parts),
             "slow start is slow start"
         );
 
@@ -124,7 +125,7 @@ fn responses_and_videos_are_carried_by_the_startup_that_was_asked_for() {
             .expect("an arm");
         assert!(
             scenario
-                .run_app(&breaks, app.clone(), 1)
+                .simulate_app(&breaks, app.clone(), 1, None)
                 .expect_err("it broke")
                 .to_string()
                 .contains("its startup broke")
@@ -132,12 +133,12 @@ fn responses_and_videos_are_carried_by_the_startup_that_was_asked_for() {
 
         // What else an arm asks for runs or is refused, too.
         let refused = scenario
-            .run_app(&arm("slowstart@(detection=reno)"), app.clone(), 1)
+            .simulate_app(&arm("slowstart@(detection=reno)"), app.clone(), 1, None)
             .expect_err("QUIC has no such detection")
             .to_string();
         assert!(refused.contains("--transport tcp"), "`{refused}` should say what it goes with");
         let kernel = scenario
-            .run_app(&arm("kernel:cubic"), app.clone(), 1)
+            .simulate_app(&arm("kernel:cubic"), app.clone(), 1, None)
             .expect_err("not in the simulator")
             .to_string();
         assert!(kernel.contains("kernel:cubic") && kernel.lines().count() == 1, "{kernel}");
@@ -147,7 +148,10 @@ fn responses_and_videos_are_carried_by_the_startup_that_was_asked_for() {
             start: Nanos::ZERO,
             rtt_extra: Nanos::ZERO,
         };
-        assert!(scenario.run_flows(&[flow], 1, None).is_err(), "nor beside other flows");
+        assert!(
+            scenario.run_flows(&Flows::new(&[flow], 1), None).is_err(),
+            "nor beside other flows"
+        );
     }
 }
 
@@ -190,7 +194,7 @@ fn a_startup_that_is_not_ours_runs_beside_other_flows_and_nothing_in_its_name() 
     let foreign = NamedArm::with_own("mine", own(Some(60_000)), "").expect("an arm");
     let scenario = Scenario::new(Path::default(), 1_000_000);
     let outcome = scenario
-        .run_flows(&[flow(foreign), flow(arm("slowstart"))], 1, None)
+        .run_flows(&Flows::new(&[flow(foreign), flow(arm("slowstart"))], 1), None)
         .expect("it runs beside ours");
     let left = outcome.flows[0].exit.map(|exit| exit.reason);
     assert_eq!(left, Some(ExitReason::Estimate), "it leaves where it says");
@@ -252,9 +256,13 @@ fn a_receiver_that_the_path_describes_is_the_simulators() {
 #[test]
 fn a_comparison_that_is_stopped_has_no_result() {
     let plan = plan(vec![arm("slowstart")], "rapid-slide");
-    assert!(plan.run_until(Keep::Rows, None, &|| (), &AtomicBool::new(false)).is_ok());
+    assert!(plan.run_with(Keep::Rows, None, &compare::Watch::default()).is_ok());
     let stopped = plan
-        .run_until(Keep::Rows, None, &|| (), &AtomicBool::new(true))
+        .run_with(
+            Keep::Rows,
+            None,
+            &compare::Watch { stop: &AtomicBool::new(true), ..compare::Watch::default() },
+        )
         .expect_err("stopped")
         .to_string();
     assert!(stopped.contains("stopped"), "`{stopped}` should say so");
@@ -278,7 +286,8 @@ fn test() -> Test {
 
 fn blocks(test: &Test, blocks: impl IntoIterator<Item = u64>) -> Result<Tallies, Error> {
     let stop = AtomicBool::new(false);
-    test.run_blocks(blocks, None, &mut Watch { tick: &|_| (), stop: &stop, rows: None })
+    let run = Run { blocks: Some(blocks.into_iter().collect()), ..Run::default() };
+    test.run(&run, &mut Watch { tick: &|_| (), stop: &stop, rows: None })
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn trials(detection: &str, arm: &str) -> Vec<Outcome> {
 }
 
 fn early(outcomes: &[Outcome]) -> u64 {
-    outcomes.iter().map(|outcome| outcome.early_retransmits).sum()
+    outcomes.iter().map(|outcome| outcome.counters.early_retransmits).sum()
 }
 
 #[test]
@@ -26,8 +26,10 @@ fn early_retransmit_is_an_option_of_the_arm() {
     for option in ["naive", "a", "b", "ab"] {
         let on = trials("linux26", &format!("slowstart@(early={option})"));
         assert!(early(&on) > 0, "early={option} repeats early on flights of three segments");
-        let (timeouts, without) =
-            (on.iter().map(|o| o.rtos).sum::<u64>(), off.iter().map(|o| o.rtos).sum::<u64>());
+        let (timeouts, without) = (
+            on.iter().map(|o| o.counters.rtos).sum::<u64>(),
+            off.iter().map(|o| o.counters.rtos).sum::<u64>(),
+        );
         assert!(
             timeouts < without,
             "early={option} saves timeouts: {timeouts} of {without} are left"

@@ -5,7 +5,7 @@ use firstflight::avoidance::{Cubic, Prague, Reno, cubic, prague, reno};
 use firstflight::recovery::{Prr, RateHalving, prr, rate_halving};
 use firstflight::startup::{HyStartPlusPlus, RapidStart, hystart_plus_plus, rapid_start};
 use firstflight_lab::compare::Keep;
-use firstflight_lab::flows::{App, SharingFlow};
+use firstflight_lab::flows::{App, Flows, SharingFlow};
 use firstflight_lab::{
     NamedArm, OwnAvoidance, OwnPart, OwnRecovery, OwnStartup, Plan, Scenario, TrialRow,
     hosts_of_tcp, own_arm, own_parts, parse_arms,
@@ -88,7 +88,10 @@ fn beside_other_flows_they_do_so_too() {
             };
             let flows = [flow(other, 0), flow(arm, 500)];
             let every = Some(Nanos::from_millis(100));
-            scenario.run_flows(&flows, 1, every).expect("runs").delivered
+            scenario
+                .run_flows(&Flows { sample: every, ..Flows::new(&flows, 1) }, None)
+                .expect("runs")
+                .delivered
         });
         assert_eq!(ours, own);
     }

@@ -1,7 +1,7 @@
 //! Our qlog conforms to the schema: another implementation reads every standard event and drops
 //! nothing, and all data that a viewer needs for a congestion graph is present.
 
-use firstflight_lab::compare::Keep;
+use firstflight_lab::compare::{Keep, Watch};
 use firstflight_lab::{Plan, Scenario, hosts_of_tcp, parse_arms};
 use firstflight_log::trace::qlog::{End, write_contained, write_sequence};
 use firstflight_log::trace::{COLUMNS, Log};
@@ -30,7 +30,7 @@ fn traces() -> Vec<Log> {
             Ok(())
         };
         let plan = Plan::new(parse_arms("hystart++,rapid@(pace=on)").expect("arms"), scenario);
-        plan.run_traced(Keep::Rows, Some(&take), &|| ()).expect("a comparison");
+        plan.run_with(Keep::Rows, Some(&take), &Watch::default()).expect("a comparison");
         let mut kept = kept.into_inner().expect("no panic");
         kept.sort_by_key(|(arm, _)| *arm);
         all.extend(kept.into_iter().map(|(_, trace)| trace));

@@ -1,7 +1,7 @@
 //! Arms through one bottleneck at the same time.
 
 use firstflight::Nanos;
-use firstflight_lab::flows::{App, JITTER, SharingFlow, fairness_ppm};
+use firstflight_lab::flows::{App, Flows, JITTER, SharingFlow, fairness_ppm};
 use firstflight_lab::sharing::SharingPlan;
 use firstflight_lab::{Plan, Scenario, parse_arms};
 use firstflight_path::Path;
@@ -15,7 +15,9 @@ fn a_late_flow_of_another_arm_gets_its_share() {
     let flow =
         |(arm, start)| SharingFlow { arm, app: App::Bulk(1 << 40), start, rtt_extra: Nanos::ZERO };
     let flows: Vec<_> = arms.into_iter().zip(starts).map(flow).collect();
-    let outcome = scenario.run_flows(&flows, 1, Some(Nanos::from_secs(10))).expect("it runs");
+    let outcome = scenario
+        .run_flows(&Flows { sample: Some(Nanos::from_secs(10)), ..Flows::new(&flows, 1) }, None)
+        .expect("it runs");
     assert_eq!(outcome.delivered.len(), 6, "a sample every 10 s, the first at the start");
     let shares = outcome.between(2, 5);
     let index = fairness_ppm(&shares);

@@ -133,7 +133,7 @@ fn the_oracle_loses_nothing_where_the_queue_holds_a_bdp() {
         let exit = outcome.exit.unwrap_or_else(|| panic!("the oracle leaves on {}", builtin.name));
         println!(
             "{:28} {:?} at {} B, {} dropped",
-            builtin.name, exit.reason, exit.detect_cwnd, outcome.packets_dropped
+            builtin.name, exit.reason, exit.detect_cwnd, outcome.counters.packets_dropped
         );
         assert_eq!(
             exit.reason,
@@ -141,7 +141,11 @@ fn the_oracle_loses_nothing_where_the_queue_holds_a_bdp() {
             "the oracle leaves where it was told, on {}",
             builtin.name
         );
-        assert_eq!(outcome.packets_dropped, 0, "the oracle lost packets on {}", builtin.name);
+        assert_eq!(
+            outcome.counters.packets_dropped, 0,
+            "the oracle lost packets on {}",
+            builtin.name
+        );
         seen += 1;
     }
     assert!(seen >= 25, "only {seen} built-in paths have a queue of a BDP");
@@ -179,9 +183,9 @@ fn on_the_long_path(arm: &str) -> Long {
         exit.detect_cwnd,
         css_at.map(|at| at / 1_000_000),
         (full_at < u64::MAX).then_some(full_at / 1_000_000),
-        outcome.packets_dropped
+        outcome.counters.packets_dropped
     );
-    Long { full_at, css_at, exit_at: exit.at.0, dropped: outcome.packets_dropped }
+    Long { full_at, css_at, exit_at: exit.at.0, dropped: outcome.counters.packets_dropped }
 }
 
 #[test]

@@ -4,6 +4,7 @@
 
 use firstflight::Nanos;
 use firstflight_lab::compare::Keep;
+use firstflight_lab::outcome::Counters;
 use firstflight_lab::record::Recording;
 use firstflight_lab::testbed::{BUILT_IN, Info};
 use firstflight_lab::{
@@ -48,7 +49,7 @@ impl Testbed for Counter {
         }
         Ok(Outcome {
             complete: arrived == packets,
-            packets_sent: Some(packets),
+            counters: Counters { packets_sent: Some(packets), ..Counters::default() },
             ..Outcome::default()
         })
     }

@@ -3,7 +3,7 @@
 
 use firstflight::Exit;
 use firstflight::arm::{SHORT_NAMES, STARTUPS};
-use firstflight_lab::compare::Keep;
+use firstflight_lab::compare::{Keep, Watch};
 #[cfg(feature = "quic")]
 use firstflight_lab::testbed::quic;
 use firstflight_lab::testbed::sim;
@@ -62,7 +62,8 @@ fn traced_on(
         Ok(())
     };
     let plan = Plan { testbed, ..Plan::new(arms, scenario) };
-    let comparison = plan.run_traced(Keep::Rows, Some(&take), &|| ()).expect("a comparison");
+    let comparison =
+        plan.run_with(Keep::Rows, Some(&take), &Watch::default()).expect("a comparison");
     let mut traces = traces.into_inner().expect("no panic");
     traces.sort_by_key(|(arm, _)| *arm);
     (comparison, traces.into_iter().map(|(_, trace)| trace).collect())

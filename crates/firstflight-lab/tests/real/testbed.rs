@@ -3,7 +3,7 @@
 
 use firstflight::Nanos;
 use firstflight_lab::compare::Keep;
-use firstflight_lab::flows::{App, Arrangement, SharingFlow};
+use firstflight_lab::flows::{App, Flows, SharingFlow};
 use firstflight_lab::testbed::{linux, sim};
 use firstflight_lab::{Comparison, Error, Plan, Scenario, Testbed, hosts_of_tcp, parse_arms};
 use firstflight_path::Path;
@@ -114,9 +114,9 @@ fn kernel_flows_share_a_bottleneck_with_one_that_does_not_end() {
         flow("hystart++", App::Bulk(5_000_000), 1_000),
         flow("search", App::Bulk(5_000_000), 1_200),
     ];
-    let often = (Nanos::from_millis(100), Nanos::ZERO);
-    let together = match linux::BED.run_flows(&scenario, &flows, 1, often, &Arrangement::default())
-    {
+    let often = Nanos::from_millis(100);
+    let shared = Flows { sample: Some(often), ..Flows::new(&flows, 1) };
+    let together = match linux::BED.run_flows(&scenario, &shared) {
         Ok(together) => together,
         Err(bad) if bad.to_string().contains("needs") => return println!("skipped: {bad}"),
         Err(bad) => panic!("{bad}"),
@@ -124,8 +124,14 @@ fn kernel_flows_share_a_bottleneck_with_one_that_does_not_end() {
     assert!(!together.flows[0].complete, "{:?}", together.flows[0]);
     for flow in &together.flows[1..] {
         assert!(flow.complete && flow.delivered == Some(5_000_000), "{flow:?}");
-        assert!(flow.packets_lost.is_none() && flow.queueing.is_none(), "the link's: {flow:?}");
-        assert!(flow.packets_sent.is_some_and(|sent| sent >= 5_000_000 / 1448), "{flow:?}");
+        assert!(
+            flow.counters.packets_lost.is_none() && flow.queueing.is_none(),
+            "the link's: {flow:?}"
+        );
+        assert!(
+            flow.counters.packets_sent.is_some_and(|sent| sent >= 5_000_000 / 1448),
+            "{flow:?}"
+        );
     }
     let starts: Vec<_> = together.starts.iter().map(|start| start.map(|at| at.0)).collect();
     assert_eq!(starts, [Some(0), Some(1_000_000_000), Some(1_200_000_000)]);
@@ -135,7 +141,7 @@ fn kernel_flows_share_a_bottleneck_with_one_that_does_not_end() {
     assert!(carried.iter().sum::<u64>() < 7_000_000, "50 Mbit/s: {carried:?}");
     assert_eq!(together.delivered[9][1..], [0, 0], "neither had begun");
 
-    let far = SharingFlow { rtt_extra: often.0, ..flows[1].clone() };
-    let refused = linux::BED.run_flows(&scenario, &[far], 1, often, &Arrangement::default());
+    let far = SharingFlow { rtt_extra: often, ..flows[1].clone() };
+    let refused = linux::BED.run_flows(&scenario, &Flows::new(&[far], 1));
     assert!(refused.is_err_and(|bad| bad.to_string().contains("the simulator supports others")));
 }

@@ -2,7 +2,7 @@
 //! root; otherwise the tests pass with a message that says what is missing.
 
 use firstflight::Event;
-use firstflight_lab::compare::Keep;
+use firstflight_lab::compare::{Keep, Watch};
 use firstflight_lab::testbed::linux;
 use firstflight_lab::{Plan, Scenario, TrialRow, hosts_of_tcp, parse_arms};
 use firstflight_log::trace::{Log, Received, Source, What};
@@ -21,7 +21,7 @@ fn traced(path: &str, arms: &str) -> Option<Vec<(TrialRow, Log)>> {
     };
     let plan =
         Plan { testbed: &linux::BED, ..Plan::new(parse_arms(arms).expect("arms"), scenario) };
-    match plan.run_traced(Keep::Rows, Some(&take), &|| ()) {
+    match plan.run_with(Keep::Rows, Some(&take), &Watch::default()) {
         Ok(comparison) => {
             let mut traces = traces.into_inner().expect("no panic");
             traces.sort_by_key(|(arm, _)| *arm);

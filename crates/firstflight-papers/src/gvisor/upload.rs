@@ -105,8 +105,8 @@ fn run(queue: &str, stack: Stack, with: bool, seconds: u64, seed: u64) -> Result
     Ok(Upload {
         rates: report.iter().map(|one| rate(one.bytes, Nanos(one.to.0 - one.from.0))).collect(),
         total: rate(report.iter().map(|one| one.bytes).sum(), end),
-        dropped: outcome.packets_dropped,
-        rtos: outcome.rtos,
+        dropped: outcome.counters.packets_dropped,
+        rtos: outcome.counters.rtos,
         quarters: delivered.windows(2).map(|pair| pair[1] - pair[0]).collect(),
         exit_bdp: outcome.exit.map(|exit| exit.detect_cwnd as f64 / bdp),
     })

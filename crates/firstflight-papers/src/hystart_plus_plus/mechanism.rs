@@ -69,7 +69,8 @@ pub(super) fn figures(effort: &Effort<'_>) -> Result<Vec<Figure>, Error> {
             Some(&mut entry),
         )?;
         for (flow, outcome) in entry.flows.iter_mut().zip(&done.flows) {
-            (flow.repeats, flow.lost) = (outcome.retransmissions, outcome.lost_retransmissions);
+            (flow.repeats, flow.lost) =
+                (outcome.counters.retransmissions, outcome.counters.lost_retransmissions);
         }
         Ok(entry.flows)
     };

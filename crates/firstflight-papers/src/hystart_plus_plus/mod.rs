@@ -49,10 +49,10 @@ impl Seen {
             goodput: outcome
                 .delivered_after
                 .map_or(0.0, |after| ground.bytes as f64 * 8e3 / after.0.max(1) as f64),
-            repeated: outcome.retransmitted_bytes as f64,
-            rtos: outcome.rtos as f64,
-            recoveries: outcome.recoveries as f64,
-            timed_out: outcome.recoveries_timed_out as f64,
+            repeated: outcome.counters.retransmitted_bytes as f64,
+            rtos: outcome.counters.rtos as f64,
+            recoveries: outcome.counters.recoveries as f64,
+            timed_out: outcome.counters.recoveries_timed_out as f64,
             repair_ms: repaired,
         }
     }

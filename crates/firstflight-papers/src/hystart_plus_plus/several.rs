@@ -190,10 +190,10 @@ impl Pool {
                             .delivered_after
                             .map_or(0.0, |after| bytes as f64 * 8e3 / after.0.max(1) as f64);
                         let seen = [
-                            flow.retransmitted_bytes as f64,
-                            flow.rtos as f64,
-                            flow.recoveries as f64,
-                            flow.recoveries_timed_out as f64,
+                            flow.counters.retransmitted_bytes as f64,
+                            flow.counters.rtos as f64,
+                            flow.counters.recoveries as f64,
+                            flow.counters.recoveries_timed_out as f64,
                             goodput,
                         ];
                         all.iter_mut().zip(seen).for_each(|(sum, one)| *sum += one);

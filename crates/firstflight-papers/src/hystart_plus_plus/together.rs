@@ -46,12 +46,12 @@ impl Seen {
             goodput: outcome
                 .delivered_after
                 .map_or(0.0, |after| bytes as f64 * 8e3 / after.0.max(1) as f64),
-            repeated: outcome.retransmitted_bytes as f64,
-            repeats: outcome.retransmissions as f64,
-            lost_again: outcome.lost_retransmissions as f64,
-            rtos: outcome.rtos as f64,
-            recoveries: outcome.recoveries as f64,
-            timed_out: outcome.recoveries_timed_out as f64,
+            repeated: outcome.counters.retransmitted_bytes as f64,
+            repeats: outcome.counters.retransmissions as f64,
+            lost_again: outcome.counters.lost_retransmissions as f64,
+            rtos: outcome.counters.rtos as f64,
+            recoveries: outcome.counters.recoveries as f64,
+            timed_out: outcome.counters.recoveries_timed_out as f64,
             exit: outcome.exit.map_or(f64::NAN, |exit| exit.detect_cwnd as f64 / MSS as f64),
             queue: if queue.is_empty() {
                 0.0

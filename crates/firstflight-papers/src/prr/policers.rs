@@ -40,8 +40,8 @@ impl Seen {
         let rounds = |after: u64| after as f64 / ground.path.rtt() as f64;
         let first = outcome.episodes.first();
         Seen {
-            dropped: outcome.packets_dropped as f64,
-            sent: outcome.packets_sent as f64,
+            dropped: outcome.counters.packets_dropped as f64,
+            sent: outcome.counters.packets_sent as f64,
             first: first.and_then(|first| {
                 Some((first.lost as f64 / 1448.0, rounds(first.repaired?.since(first.start).0)))
             }),

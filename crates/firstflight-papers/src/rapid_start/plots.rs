@@ -251,7 +251,7 @@ pub(super) fn repair_time(all: &Runs) -> Values {
 }
 
 pub(super) fn losses(all: &Runs) -> Values {
-    let drops = |run: &Run| run.outcome.packets_dropped as f64;
+    let drops = |run: &Run| run.outcome.counters.packets_dropped as f64;
     let mut values = Values::default();
     for run in all.of(RAPID) {
         let same = |base: &&Run| base.same_avoidance(run);
@@ -392,7 +392,7 @@ pub(super) fn marks() -> Values {
             let (outcome, _) = runs::run_arm(&ground(60_000_000), &text);
             let arm = format!("{}, marks at 15 ms", text.replace("@(iw=30,recgain=2)", ""));
             let mut of_arm = Values::default();
-            of_arm.number("marks.loss", outcome.packets_dropped as f64);
+            of_arm.number("marks.loss", outcome.counters.packets_dropped as f64);
             let first = outcome.episodes.first().expect("marks open a recovery");
             let landed = first.cwnd_after as f64 / first.cwnd_before as f64;
             of_arm.number("marks.landed", landed).within(number * 0.98, number * 1.02);

@@ -5,7 +5,7 @@ use crate::{Effort, Interval, Source, Values};
 use firstflight::Nanos;
 use firstflight_lab::Error;
 use firstflight_lab::ab::analysis::{Entry, Part};
-use firstflight_lab::ab::{Analysis, Clock, Test, Watch};
+use firstflight_lab::ab::{Analysis, Clock, Run, Test, Watch};
 use firstflight_lab::arms::parse_arms;
 use firstflight_lab::decision::Limits;
 use firstflight_lab::population::calibrate::TARGETS;
@@ -92,7 +92,10 @@ fn run(effort: &Effort<'_>, flows: u64, turn: &dyn Fn(&mut Population)) -> Resul
         limits: Limits::default(),
     };
     let stop = AtomicBool::new(false);
-    let tallies = test.run_arms_only(&mut Watch { tick: &|_| {}, stop: &stop, rows: None })?;
+    let tallies = test.run(
+        &Run { unchecked: true, ..Run::default() },
+        &mut Watch { tick: &|_| {}, stop: &stop, rows: None },
+    )?;
     Ok(Found { analysis: Analysis::new(&test.experiment(), &tallies, &[]), arms: names })
 }
 

@@ -6,7 +6,7 @@ use firstflight_lab::record::{Moment, Recording};
 use firstflight_lab::scenario::Scenario;
 use firstflight_path::Path;
 use firstflight_sim::instrumented::Core;
-use firstflight_sim::{Cause, Episode, Mixed, Observer, Outcome, Setup, run_mixed};
+use firstflight_sim::{Cause, Episode, Mixed, Observer, Outcome, Setup, run};
 use rayon::prelude::*;
 
 /// Idle round trip of the plotted path, and the round trip when its queue is full, ns.
@@ -203,7 +203,7 @@ pub(super) fn run_controller(controller: Core<Mixed>, observer: &mut dyn Observe
         seed: 1,
         path_index: 0,
     };
-    run_mixed(&setup, controller, Some(observer)).expect("the path carries full packets")
+    run(&setup, controller, Some(observer)).expect("the path carries full packets")
 }
 
 /// Converts to milliseconds.

@@ -69,7 +69,8 @@ impl Today {
             ..Scenario::new(path, size(entry) as u64)
         };
         let outcome = scenario.simulate(&self.arm, seed, None)?;
-        let lost = outcome.packets_lost as f64 / outcome.packets_sent.max(1) as f64;
+        let lost =
+            outcome.counters.packets_lost as f64 / outcome.counters.packets_sent.max(1) as f64;
         Ok((outcome.acked_after.0 as f64 / 1e6, lost))
     }
 

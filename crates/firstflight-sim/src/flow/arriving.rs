@@ -1,11 +1,11 @@
 //! Arrival of a flow's data, on time or ahead of the clock, and the return of its ACKs.
 
-use super::{Ends, Flow, Timed, due};
+use super::{Bursts, Flow, Timed, due};
 use crate::back::{Back, Leaving};
 use crate::observe::Observer;
 use firstflight::Time;
 
-impl<E: Ends> Flow<E> {
+impl<E: Bursts> Flow<E> {
     /// Delivers the packets that arrive by `now` to the receiver.
     #[inline(always)]
     pub(super) fn take_data<B: Back<E::Ack>, O: Observer>(
@@ -46,46 +46,6 @@ impl<E: Ends> Flow<E> {
         if let Some(packet) = ack {
             self.return_ack(now, packet, back, observer);
         }
-    }
-
-    /// Processes the packets on the wire ahead of the clock, see [`Flow::goes_ahead_until`].
-    #[cold]
-    pub(super) fn take_ahead<B: Back<E::Ack>, O: Observer>(
-        &mut self,
-        back: &mut B,
-        observer: &mut O,
-    ) {
-        while self.due.data < self.ahead {
-            if let Some(data) = self.data.arrive(self.due.data) {
-                self.until(data.at, back, observer);
-                let ack = self.ends.on_data(Time(data.at), &data.what);
-                self.taken(data.at, ack, back, observer);
-                self.due.held_ack = due(self.ends.ack_due());
-            }
-            self.due.data = self.data.next();
-        }
-    }
-
-    /// Processes the receiver's events before the packet that arrives at `now`, ahead of the clock.
-    /// At the same instant, data comes first.
-    #[inline(always)]
-    pub(super) fn until<B: Back<E::Ack>, O: Observer>(
-        &mut self,
-        now: u64,
-        back: &mut B,
-        observer: &mut O,
-    ) {
-        if self.due.held_ack < now {
-            self.acknowledge_held(back, observer);
-        }
-        self.audit.on_arrived(now, now);
-    }
-
-    #[inline(never)]
-    fn acknowledge_held<B: Back<E::Ack>, O: Observer>(&mut self, back: &mut B, observer: &mut O) {
-        let held = self.due.held_ack;
-        let packet = self.ends.acknowledge(Time(held));
-        self.return_ack(held, packet, back, observer);
     }
 
     #[inline(never)]

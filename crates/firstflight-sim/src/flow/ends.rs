@@ -33,37 +33,6 @@ pub trait Ends {
     fn next_record(&mut self) -> Option<Record>;
     /// The next packet that may leave now, if any; asked again until it returns `None`.
     fn poll(&mut self, now: Time) -> Option<Self::Sent>;
-    /// Number of packets, at most `most`, that may leave now, all alike and each as [`Ends::poll`]
-    /// would return it; `None` if each packet must be polled. The caller takes them one by one
-    /// ([`Ends::next_of_burst`]) and then ends the burst ([`Ends::end_burst`]).
-    fn burst(&mut self, now: Time, most: u64) -> Option<u64>;
-    /// The next packet of the burst.
-    fn next_of_burst(&mut self, now: Time) -> Self::Sent;
-    /// IP bytes of each packet of the burst.
-    fn burst_len(&self) -> u32;
-    /// If the next packets to leave are also the next that the receiver expects, and the receiver's
-    /// state depends only on how many arrived: the longest time that it delays an ACK. Then the
-    /// burst may arrive in runs ([`Ends::on_run`]) and be taken as a whole ([`Ends::take_burst`]).
-    fn runs(&self) -> Option<Nanos>;
-    /// Number of further in-order packets after which the receiver acknowledges at once; at least
-    /// 1.
-    fn until_ack(&self) -> u64;
-    /// The next `count` packets, at most [`Ends::until_ack`], were sent at `sent` and arrive in
-    /// order, from `first` to `last`. Returns the ACK that leaves with the last packet, if one
-    /// does.
-    fn on_run(&mut self, sent: Time, count: u64, first: Time, last: Time) -> Option<Self::Ack>;
-    /// Takes this many packets of a burst at once, as [`Ends::next_of_burst`] takes one.
-    fn take_burst(&mut self, now: Time, count: u64);
-    /// Ends a burst of this many packets.
-    fn end_burst(&mut self, now: Time, count: u64);
-    /// After [`Ends::burst`] and the packets it returned: whether nothing more may leave now. If
-    /// so, the sender has done what [`Ends::poll`] does before it returns `None`. `false` if
-    /// [`Ends::poll`] must be called to find out.
-    fn is_blocked(&mut self, now: Time) -> bool;
-    /// Whether the next burst is one packet, the one that the pacer releases at `now`, provided that
-    /// nothing else has happened since [`Ends::is_blocked`]. `false` if [`Ends::burst`] must be
-    /// called.
-    fn release(&mut self, now: Time) -> bool;
     /// The packet as it travels.
     fn packet(&self, sent: &Self::Sent, marked: bool) -> Self::Data;
     /// IP bytes of the packet.
@@ -81,12 +50,6 @@ pub trait Ends {
     fn on_dropped(&mut self, sent: &Self::Sent, left: Time);
     /// A data packet arrives. Returns the ACK that leaves at once, if one does.
     fn on_data(&mut self, now: Time, data: &Self::Data) -> Option<Self::Ack>;
-    /// Like [`Ends::on_data`], for a packet as the sender knows it.
-    #[inline(always)]
-    fn on_sent_data(&mut self, now: Time, sent: &Self::Sent, marked: bool) -> Option<Self::Ack> {
-        let data = self.packet(sent, marked);
-        self.on_data(now, &data)
-    }
     /// When a held-back ACK must leave.
     fn ack_due(&self) -> Option<Time>;
     /// The held-back ACK leaves.
@@ -157,8 +120,49 @@ pub trait Ends {
     }
 }
 
+/// Ends that also send in bursts.
+pub trait Bursts: Ends {
+    /// Number of packets, at most `most`, that may leave now, all alike and each as [`Ends::poll`]
+    /// would return it; `None` if each packet must be polled. The caller takes them one by one
+    /// ([`Bursts::next_of_burst`]) and then ends the burst ([`Bursts::end_burst`]).
+    fn burst(&mut self, now: Time, most: u64) -> Option<u64>;
+    /// The next packet of the burst.
+    fn next_of_burst(&mut self, now: Time) -> Self::Sent;
+    /// IP bytes of each packet of the burst.
+    fn burst_len(&self) -> u32;
+    /// If the next packets to leave are also the next that the receiver expects, and the receiver's
+    /// state depends only on how many arrived: the longest time that it delays an ACK. Then the
+    /// burst may arrive in runs ([`Bursts::on_run`]) and be taken as a whole ([`Bursts::take_burst`]).
+    fn runs(&self) -> Option<Nanos>;
+    /// Number of further in-order packets after which the receiver acknowledges at once; at least
+    /// 1.
+    fn until_ack(&self) -> u64;
+    /// The next `count` packets, at most [`Bursts::until_ack`], were sent at `sent` and arrive in
+    /// order, from `first` to `last`. Returns the ACK that leaves with the last packet, if one
+    /// does.
+    fn on_run(&mut self, sent: Time, count: u64, first: Time, last: Time) -> Option<Self::Ack>;
+    /// Takes this many packets of a burst at once, as [`Bursts::next_of_burst`] takes one.
+    fn take_burst(&mut self, now: Time, count: u64);
+    /// Ends a burst of this many packets.
+    fn end_burst(&mut self, now: Time, count: u64);
+    /// After [`Bursts::burst`] and the packets it returned: whether nothing more may leave now. If
+    /// so, the sender has done what [`Ends::poll`] does before it returns `None`. `false` if
+    /// [`Ends::poll`] must be called to find out.
+    fn is_blocked(&mut self, now: Time) -> bool;
+    /// Whether the next burst is one packet, the one that the pacer releases at `now`, provided that
+    /// nothing else has happened since [`Bursts::is_blocked`]. `false` if [`Bursts::burst`] must be
+    /// called.
+    fn release(&mut self, now: Time) -> bool;
+    /// Like [`Ends::on_data`], for a packet as the sender knows it.
+    #[inline(always)]
+    fn on_sent_data(&mut self, now: Time, sent: &Self::Sent, marked: bool) -> Option<Self::Ack> {
+        let data = self.packet(sent, marked);
+        self.on_data(now, &data)
+    }
+}
+
 /// Ends that can be created for a given controller.
-pub trait Hosted<L>: Ends + Sized {
+pub trait Hosted<L>: Bursts + Sized {
     /// Sizes and timers of both hosts.
     type Host: Copy;
 
@@ -182,3 +186,85 @@ pub trait Hosted<L>: Ends + Sized {
     /// The followers of the controller.
     fn company(&mut self) -> &mut L;
 }
+
+/// The methods of [`Ends`] that ends leave to their `sender`.
+macro_rules! forward_to_sender {
+    () => {
+        fn controller(&self) -> &Core<S> {
+            self.sender.controller()
+        }
+        fn account(&self) -> &Account<Vec<Kept>> {
+            self.sender.account()
+        }
+        fn next_record(&mut self) -> Option<Record> {
+            self.sender.recorder().next()
+        }
+        #[inline(always)]
+        fn poll(&mut self, now: Time) -> Option<Transmit> {
+            self.sender.poll(now)
+        }
+        #[inline]
+        fn release_at(&self) -> Option<Time> {
+            self.sender.release_at()
+        }
+        #[inline]
+        fn timer_at(&self) -> Option<Time> {
+            self.sender.timer_at()
+        }
+        fn on_timer(&mut self, now: Time) -> Option<Ack> {
+            self.sender.on_timer(now)
+        }
+        #[inline]
+        fn complete(&self) -> bool {
+            self.sender.complete()
+        }
+        fn write(&mut self, written: u64) {
+            self.sender.write(written);
+        }
+        #[inline]
+        fn inflight(&self) -> u64 {
+            self.sender.inflight()
+        }
+        fn min_rtt(&self) -> Option<Nanos> {
+            self.sender.min_rtt()
+        }
+        fn first_sent(&self) -> Option<Time> {
+            self.sender.first_sent()
+        }
+        fn counters(&self) -> Counters {
+            self.sender.counters()
+        }
+    };
+}
+
+/// The methods of [`Bursts`] that ends leave to their `sender`.
+macro_rules! forward_bursts_to_sender {
+    () => {
+        #[inline(always)]
+        fn burst(&mut self, now: Time, most: u64) -> Option<u64> {
+            self.sender.burst(now, most)
+        }
+        #[inline(always)]
+        fn next_of_burst(&mut self, now: Time) -> Transmit {
+            self.sender.next_of_burst(now)
+        }
+        #[inline(always)]
+        fn take_burst(&mut self, now: Time, count: u64) {
+            self.sender.take_burst(now, count);
+        }
+        #[inline(always)]
+        fn end_burst(&mut self, now: Time, count: u64) {
+            self.sender.end_burst(now, count);
+        }
+        #[inline(always)]
+        fn is_blocked(&mut self, now: Time) -> bool {
+            self.sender.is_blocked(now)
+        }
+        #[inline(always)]
+        fn release(&mut self, now: Time) -> bool {
+            self.sender.release(now)
+        }
+    };
+}
+
+pub(crate) use {forward_bursts_to_sender, forward_to_sender};

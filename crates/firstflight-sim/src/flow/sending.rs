@@ -1,15 +1,15 @@
 //! Departure of a flow's data: packet by packet, or as a burst that is known to arrive in runs.
 
-use super::{Due, Ends, Flow, Timed, due};
+use super::{Bursts, Flow, Timed, due};
 use crate::ahead::{Ahead, Outgoing};
 use crate::back::Back;
 use crate::observe::{Cause, Observer};
 use crate::wire::NEVER;
 use firstflight::Time;
 use firstflight::state::Packet;
-use firstflight_path::{Fate, Flight};
+use firstflight_path::Fate;
 
-impl<E: Ends> Flow<E> {
+impl<E: Bursts> Flow<E> {
     #[inline]
     pub(super) fn note_sender(&mut self) {
         (self.due.release, self.due.timer) =
@@ -18,14 +18,6 @@ impl<E: Ends> Flow<E> {
             // The flow may send no more packets, so its sender waits for nothing.
             (self.due.release, self.due.timer) = (NEVER, NEVER);
         }
-    }
-
-    /// Until this time the flow has no event except releases by its pacer, ns; 0 if other flows
-    /// share its path.
-    #[inline(always)]
-    fn undisturbed(&self) -> u64 {
-        let Due { data, acks, held_ack, timer, app, .. } = self.due;
-        self.alone.min(data).min(acks).min(held_ack).min(timer).min(app)
     }
 
     /// Sends as much as window, pacer and data allow.
@@ -48,36 +40,8 @@ impl<E: Ends> Flow<E> {
         back: &mut B,
         observer: &mut O,
     ) {
-        let mut next = if observer.watches() {
-            None
-        } else {
-            self.ends.burst(Time(now), self.most_sent - self.sent)
-        };
-        while let Some(burst) = next {
-            if burst > 0 {
-                if !self.fly(now, burst, forward, back, observer) {
-                    for _ in 0..burst {
-                        let sent = self.ends.next_of_burst(Time(now));
-                        self.leave(now, &sent, forward, back, observer);
-                    }
-                }
-                self.ends.end_burst(Time(now), burst);
-            }
-            if self.sent >= self.most_sent || !self.ends.is_blocked(Time(now)) {
-                break;
-            }
-            self.note_sender();
-            if self.due.release >= self.undisturbed() {
-                return;
-            }
-            // This flow has no other event before its pacer releases the next packet.
-            now = self.due.release;
-            self.audit.on_event(now);
-            next = if self.ends.release(Time(now)) {
-                Some(1)
-            } else {
-                self.ends.burst(Time(now), self.most_sent - self.sent)
-            };
+        if !observer.watches() && self.send_bursts(&mut now, forward, back, observer) {
+            return;
         }
         while self.sent < self.most_sent {
             let Some(sent) = self.ends.poll(Time(now)) else { break };
@@ -107,73 +71,9 @@ impl<E: Ends> Flow<E> {
         self.note_sender();
     }
 
-    /// Sends a burst whose packets the receiver processes ahead of the clock, in runs that are
-    /// acknowledged together. Returns whether it did; if anything could happen between two of the
-    /// packets, nothing is changed.
-    #[inline(always)]
-    fn fly<O: Observer, F: Ahead<E::Sent>, B: Back<E::Ack>>(
-        &mut self,
-        now: u64,
-        burst: u64,
-        forward: &mut F,
-        back: &mut B,
-        observer: &mut O,
-    ) -> bool {
-        if self.app.is_some() || self.ahead <= now {
-            return false;
-        }
-        let Some(hold) = self.ends.runs() else { return false };
-        let Some(mut flight) = forward.flight(now, self.ends.burst_len(), burst) else {
-            return false;
-        };
-        let serving = flight.serving(burst);
-        let latest = flight.latest(serving).saturating_add(self.extra.0);
-        // No ACK, held back now or later, leaves before the last of the packets has arrived.
-        if latest >= self.ahead.min(self.due.held_ack) || serving >= hold.0 {
-            return false;
-        }
-        self.sent += burst;
-        let mut left = burst;
-        let (mut waited, mut at) = self.next_arrival(&mut flight);
-        let shortest = waited;
-        loop {
-            let run = left.min(self.ends.until_ack());
-            let first = at;
-            for _ in 1..run {
-                (waited, at) = self.next_arrival(&mut flight);
-            }
-            if let Some(packet) = self.ends.on_run(Time(now), run, Time(first), Time(at)) {
-                self.give_back(at, packet, back, observer);
-            }
-            left -= run;
-            if left == 0 {
-                break;
-            }
-            (waited, at) = self.next_arrival(&mut flight);
-        }
-        self.waits.bound(shortest, waited);
-        forward.take_off(&flight, burst);
-        self.ends.take_burst(Time(now), burst);
-        if self.due.missing && self.ends.has_all() {
-            (self.due.missing, self.delivered_at) = (false, Some(Time(at)));
-        }
-        self.due.held_ack = due(self.ends.ack_due());
-        true
-    }
-
-    /// Waiting time of the next packet of a flight, us, and its arrival time.
-    #[inline(always)]
-    fn next_arrival(&mut self, flight: &mut Flight) -> (u64, u64) {
-        let (waited, at) = flight.next_arrival();
-        let at = at + self.extra.0;
-        self.audit.on_taken(at);
-        self.audit.on_arrived(at, at);
-        (self.waits.count(waited), at)
-    }
-
     /// Sends a packet. Returns its fate, if it is known.
     #[inline(always)]
-    fn leave<O: Observer, F: Ahead<E::Sent>, B: Back<E::Ack>>(
+    pub(super) fn leave<O: Observer, F: Ahead<E::Sent>, B: Back<E::Ack>>(
         &mut self,
         now: u64,
         sent: &E::Sent,
@@ -235,26 +135,6 @@ impl<E: Ends> Flow<E> {
             app.on_sent(Time(now), self.ends.offset(sent));
             app.on_left(Time(now), self.ends.number(sent));
         }
-    }
-
-    /// The receiver takes a packet ahead of the clock; the tuple is its arrival time, its waiting
-    /// time, and whether it is marked.
-    #[inline(always)]
-    fn take_one_ahead<O: Observer, B: Back<E::Ack>>(
-        &mut self,
-        sent: &E::Sent,
-        (at, waited, marked): (u64, u64, bool),
-        back: &mut B,
-        observer: &mut O,
-    ) {
-        let at = at.saturating_add(self.extra.0);
-        self.waits.add(waited);
-        self.audit.on_taken(at);
-        let marked = marked && !self.hides_marks;
-        self.until(at, back, observer);
-        let ack = self.ends.on_sent_data(Time(at), sent, marked);
-        self.taken(at, ack, back, observer);
-        self.due.held_ack = due(self.ends.ack_due());
     }
 
     /// The fate of a packet that left at `left` is known.

@@ -1,12 +1,12 @@
 //! The events of a flow that its observer receives.
 
-use super::{Ends, Flow};
+use super::{Bursts, Flow};
 use crate::ahead::Ahead;
 use crate::observe::{Cause, Observer, Snapshot};
 use firstflight::state::{Packet, State};
 use firstflight::{Ack, Event, Exit, Time};
 
-impl<E: Ends> Flow<E> {
+impl<E: Bursts> Flow<E> {
     /// Passes on the events that the controller has received since the last call.
     #[cold]
     pub(super) fn pass_on<O: Observer, F: Ahead<E::Sent>>(

@@ -5,7 +5,7 @@ use super::{AckPacket, Host, Receiver, Sender, Transmit};
 use crate::access::Lie;
 use crate::app::App;
 use crate::counters::Counters;
-use crate::flow;
+use crate::flow::{self, forward_bursts_to_sender, forward_to_sender};
 use crate::instrumented::{Combined, Company, Core};
 use crate::media;
 use crate::observe::{Nobody, Record};
@@ -144,69 +144,11 @@ impl<S: Combined, L: Company<S>> flow::Ends for Ends<S, L> {
     type Ack = AckPacket;
     type Sent = Transmit;
 
+    forward_to_sender!();
+
     fn establish(&mut self, now: Time, handshake_rtt: Nanos, late: bool) {
         self.sender.establish(now, handshake_rtt, late);
         self.request = self.sender.ask();
-    }
-    #[inline]
-    fn controller(&self) -> &Core<S> {
-        self.sender.controller()
-    }
-    fn account(&self) -> &Account<Vec<Kept>> {
-        self.sender.account()
-    }
-    fn next_record(&mut self) -> Option<Record> {
-        self.sender.recorder().next()
-    }
-    #[inline(always)]
-    fn poll(&mut self, now: Time) -> Option<Transmit> {
-        self.sender.poll(now)
-    }
-    #[inline(always)]
-    fn burst(&mut self, now: Time, most: u64) -> Option<u64> {
-        self.sender.burst(now, most)
-    }
-    #[inline(always)]
-    fn next_of_burst(&mut self, now: Time) -> Transmit {
-        self.sender.next_of_burst(now)
-    }
-    #[inline(always)]
-    fn burst_len(&self) -> u32 {
-        self.sender.whole_packet() as u32 + self.lower
-    }
-    #[inline(always)]
-    fn runs(&self) -> Option<Nanos> {
-        let plain = self.lie.is_none() && self.request.is_none();
-        if plain {
-            self.receiver.runs(self.sender.next_number(), self.sender.next_chunk())
-        } else {
-            None
-        }
-    }
-    #[inline(always)]
-    fn until_ack(&self) -> u64 {
-        self.receiver.until_ack()
-    }
-    #[inline(always)]
-    fn on_run(&mut self, sent: Time, count: u64, first: Time, last: Time) -> Option<AckPacket> {
-        _ = sent;
-        self.receiver.on_run(count, first, last)
-    }
-    #[inline(always)]
-    fn take_burst(&mut self, now: Time, count: u64) {
-        self.sender.take_burst(now, count);
-    }
-    #[inline(always)]
-    fn end_burst(&mut self, now: Time, count: u64) {
-        self.sender.end_burst(now, count);
-    }
-    #[inline(always)]
-    fn is_blocked(&mut self, now: Time) -> bool {
-        self.sender.is_blocked(now)
-    }
-    #[inline(always)]
-    fn release(&mut self, now: Time) -> bool {
-        self.sender.release(now)
     }
     #[inline]
     fn packet(&self, sent: &Transmit, marked: bool) -> Packet {
@@ -247,14 +189,6 @@ impl<S: Combined, L: Company<S>> flow::Ends for Ends<S, L> {
             }
         }
     }
-    #[inline(always)]
-    fn on_sent_data(&mut self, now: Time, sent: &Transmit, marked: bool) -> Option<AckPacket> {
-        debug_assert!(self.lie.is_none(), "a receiver that lies knows what has left");
-        if let Some(request) = self.request.take_if(|request| sent.number >= request.from) {
-            self.receiver.obey(now, request);
-        }
-        self.receiver.on_packet(now, sent.number, sent.chunk, marked)
-    }
     #[inline]
     fn ack_due(&self) -> Option<Time> {
         self.receiver.ack_due()
@@ -281,21 +215,6 @@ impl<S: Combined, L: Company<S>> flow::Ends for Ends<S, L> {
         told
     }
     #[inline]
-    fn release_at(&self) -> Option<Time> {
-        self.sender.release_at()
-    }
-    #[inline]
-    fn timer_at(&self) -> Option<Time> {
-        self.sender.timer_at()
-    }
-    fn on_timer(&mut self, now: Time) -> Option<Ack> {
-        self.sender.on_timer(now)
-    }
-    #[inline]
-    fn complete(&self) -> bool {
-        self.sender.complete()
-    }
-    #[inline]
     fn has_all(&self) -> bool {
         self.receiver.in_order_chunks() >= self.chunks
     }
@@ -309,19 +228,6 @@ impl<S: Combined, L: Company<S>> flow::Ends for Ends<S, L> {
     fn accepts(&self) -> u64 {
         // The simulator models no send buffer: acknowledged data counts as taken.
         self.sender.acked()
-    }
-    fn write(&mut self, written: u64) {
-        self.sender.write(written);
-    }
-    #[inline]
-    fn inflight(&self) -> u64 {
-        self.sender.inflight()
-    }
-    fn min_rtt(&self) -> Option<Nanos> {
-        self.sender.min_rtt()
-    }
-    fn first_sent(&self) -> Option<Time> {
-        self.sender.first_sent()
     }
 
     fn misbehave(&mut self, lie: Lie) {
@@ -345,12 +251,43 @@ impl<S: Combined, L: Company<S>> flow::Ends for Ends<S, L> {
         self.payload
     }
 
-    fn counters(&self) -> Counters {
-        *self.sender.counters()
-    }
-
     fn verify(&self, _now: Time) {
         self.sender.verify(&self.receiver);
+    }
+}
+
+impl<S: Combined, L: Company<S>> flow::Bursts for Ends<S, L> {
+    forward_bursts_to_sender!();
+
+    #[inline(always)]
+    fn burst_len(&self) -> u32 {
+        self.sender.whole_packet() as u32 + self.lower
+    }
+    #[inline(always)]
+    fn runs(&self) -> Option<Nanos> {
+        let plain = self.lie.is_none() && self.request.is_none();
+        if plain {
+            self.receiver.runs(self.sender.next_number(), self.sender.next_chunk())
+        } else {
+            None
+        }
+    }
+    #[inline(always)]
+    fn until_ack(&self) -> u64 {
+        self.receiver.until_ack()
+    }
+    #[inline(always)]
+    fn on_run(&mut self, sent: Time, count: u64, first: Time, last: Time) -> Option<AckPacket> {
+        _ = sent;
+        self.receiver.on_run(count, first, last)
+    }
+    #[inline(always)]
+    fn on_sent_data(&mut self, now: Time, sent: &Transmit, marked: bool) -> Option<AckPacket> {
+        debug_assert!(self.lie.is_none(), "a receiver that lies knows what has left");
+        if let Some(request) = self.request.take_if(|request| sent.number >= request.from) {
+            self.receiver.obey(now, request);
+        }
+        self.receiver.on_packet(now, sent.number, sent.chunk, marked)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The data sender: packets, bytes in flight, loss detection and probes around one controller.
 
 mod ack;
+mod fast;
 mod send;
 
 use super::frequency::{Asking, Request};
@@ -339,8 +340,8 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
     }
 
     /// Counters so far.
-    pub fn counters(&self) -> &Counters {
-        &self.counters
+    pub fn counters(&self) -> Counters {
+        self.counters
     }
 
     /// History of the controller.

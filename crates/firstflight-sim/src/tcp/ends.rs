@@ -7,7 +7,7 @@ use crate::access::Lie;
 use crate::app::App;
 use crate::audit::walk_is_due;
 use crate::counters::Counters;
-use crate::flow;
+use crate::flow::{self, forward_bursts_to_sender, forward_to_sender};
 use crate::instrumented::{Combined, Company, Core};
 use crate::observe::{Nobody, Record};
 use firstflight::account::{Account, Kept};
@@ -128,67 +128,10 @@ impl<S: Combined, L: Company<S>> flow::Ends for Ends<S, L> {
     type Ack = AckPacket;
     type Sent = Transmit;
 
+    forward_to_sender!();
+
     fn establish(&mut self, now: Time, handshake_rtt: Nanos, late: bool) {
         self.sender.establish(now, handshake_rtt, late);
-    }
-    #[inline]
-    fn controller(&self) -> &Core<S> {
-        self.sender.controller()
-    }
-    fn account(&self) -> &Account<Vec<Kept>> {
-        self.sender.account()
-    }
-    fn next_record(&mut self) -> Option<Record> {
-        self.sender.recorder().next()
-    }
-    #[inline(always)]
-    fn poll(&mut self, now: Time) -> Option<Transmit> {
-        self.sender.poll(now)
-    }
-    #[inline(always)]
-    fn burst(&mut self, now: Time, most: u64) -> Option<u64> {
-        self.sender.burst(now, most)
-    }
-    #[inline(always)]
-    fn next_of_burst(&mut self, now: Time) -> Transmit {
-        self.sender.next_of_burst(now)
-    }
-    #[inline(always)]
-    fn burst_len(&self) -> u32 {
-        self.sender.segment_bytes() + self.header
-    }
-    #[inline(always)]
-    fn runs(&self) -> Option<Nanos> {
-        if self.lie.is_none() { self.receiver.runs(self.sender.board().nxt()) } else { None }
-    }
-    #[inline(always)]
-    fn until_ack(&self) -> u64 {
-        self.receiver.until_ack(u64::from(self.sender.segment_bytes()))
-    }
-    #[inline(always)]
-    fn on_run(&mut self, sent: Time, count: u64, first: Time, last: Time) -> Option<AckPacket> {
-        self.receiver.on_run(
-            ticks(sent),
-            count * u64::from(self.sender.segment_bytes()),
-            count,
-            (first, last),
-        )
-    }
-    #[inline(always)]
-    fn take_burst(&mut self, now: Time, count: u64) {
-        self.sender.take_burst(now, count);
-    }
-    #[inline(always)]
-    fn end_burst(&mut self, now: Time, count: u64) {
-        self.sender.end_burst(now, count);
-    }
-    #[inline(always)]
-    fn is_blocked(&mut self, now: Time) -> bool {
-        self.sender.is_blocked(now)
-    }
-    #[inline(always)]
-    fn release(&mut self, now: Time) -> bool {
-        self.sender.release(now)
     }
     #[inline]
     fn packet(&self, sent: &Transmit, marked: bool) -> Segment {
@@ -242,21 +185,6 @@ impl<S: Combined, L: Company<S>> flow::Ends for Ends<S, L> {
         self.sender.hear(now, ack, record)
     }
     #[inline]
-    fn release_at(&self) -> Option<Time> {
-        self.sender.release_at()
-    }
-    #[inline]
-    fn timer_at(&self) -> Option<Time> {
-        self.sender.timer_at()
-    }
-    fn on_timer(&mut self, now: Time) -> Option<Ack> {
-        self.sender.on_timer(now)
-    }
-    #[inline]
-    fn complete(&self) -> bool {
-        self.sender.complete()
-    }
-    #[inline]
     fn has_all(&self) -> bool {
         self.receiver.delivered() >= self.object
     }
@@ -275,29 +203,12 @@ impl<S: Combined, L: Company<S>> flow::Ends for Ends<S, L> {
             una.saturating_add(self.sender.send_window())
         }
     }
-    fn write(&mut self, written: u64) {
-        self.sender.write(written);
-    }
-    #[inline]
-    fn inflight(&self) -> u64 {
-        self.sender.inflight()
-    }
-    fn min_rtt(&self) -> Option<Nanos> {
-        self.sender.min_rtt()
-    }
-    fn first_sent(&self) -> Option<Time> {
-        self.sender.first_sent()
-    }
 
     fn misbehave(&mut self, lie: Lie) {
         self.lie = Some(lie);
         if let Lie::Reneges(every) = lie {
             self.renege_at = Time(every.0);
         }
-    }
-
-    fn counters(&self) -> Counters {
-        self.sender.counters()
     }
 
     fn verify(&self, now: Time) {
@@ -317,6 +228,32 @@ impl<S: Combined, L: Company<S>> flow::Ends for Ends<S, L> {
                 );
             }
         }
+    }
+}
+
+impl<S: Combined, L: Company<S>> flow::Bursts for Ends<S, L> {
+    forward_bursts_to_sender!();
+
+    #[inline(always)]
+    fn burst_len(&self) -> u32 {
+        self.sender.segment_bytes() + self.header
+    }
+    #[inline(always)]
+    fn runs(&self) -> Option<Nanos> {
+        if self.lie.is_none() { self.receiver.runs(self.sender.board().nxt()) } else { None }
+    }
+    #[inline(always)]
+    fn until_ack(&self) -> u64 {
+        self.receiver.until_ack(u64::from(self.sender.segment_bytes()))
+    }
+    #[inline(always)]
+    fn on_run(&mut self, sent: Time, count: u64, first: Time, last: Time) -> Option<AckPacket> {
+        self.receiver.on_run(
+            ticks(sent),
+            count * u64::from(self.sender.segment_bytes()),
+            count,
+            (first, last),
+        )
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::hosts::{path, plan, shared};
 use firstflight::Nanos;
-use firstflight_sim::{Access, App, Arrangement, Hosts, Shared, SharedOutcome, run_arms_with};
+use firstflight_sim::{Access, App, Arrangement, Hosts, Shared, SharedOutcome, run_flows};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -18,7 +18,7 @@ fn run(arms: &[&str], access: Vec<Access>, seconds: u64) -> SharedOutcome {
         whole: true,
         ..Arrangement::default()
     };
-    run_arms_with(&shared, plans, &arrangement, None).expect("the path carries it")
+    run_flows(&shared, plans, &arrangement, None).expect("the path carries it")
 }
 
 #[test]
@@ -30,7 +30,10 @@ fn endless_flows_run_to_the_limit_and_everything_is_noted_at_its_time() {
         assert_eq!(done.queue.len(), 501, "hundredths of five seconds");
         for (place, flow) in done.flows.iter().enumerate() {
             let last = done.counted.last().expect("samples")[place];
-            assert_eq!((last.sent, last.dropped), (flow.packets_sent, flow.packets_dropped));
+            assert_eq!(
+                (last.sent, last.dropped),
+                (flow.counters.packets_sent, flow.counters.packets_dropped)
+            );
         }
         let full = done.queue.iter().copied().max().expect("samples");
         assert!((40_000..=50_000).contains(&full), "of a BDP of 50 kB {full} bytes waited");
@@ -61,7 +64,7 @@ fn a_longer_way_from_some_time_on_is_seen_in_the_round_trip() {
 #[test]
 fn a_flow_sends_no_more_packets_than_it_may() {
     let access = Access { packets: Some(100), ..Access::default() };
-    assert_eq!(run(&["slowstart"], vec![access], 5).flows[0].packets_sent, 100);
+    assert_eq!(run(&["slowstart"], vec![access], 5).flows[0].counters.packets_sent, 100);
 }
 
 #[test]

@@ -82,7 +82,7 @@ fn a_response_knows_which_of_its_packets_were_dropped() {
         let dropped: u64 = outcome.parts.iter().map(|part| u64::from(part.dropped)).sum();
         assert_eq!(
             dropped,
-            outcome.packets_dropped,
+            outcome.counters.packets_dropped,
             "{}: each drop belongs to a response",
             host.transport()
         );

@@ -54,7 +54,10 @@ fn an_object_within_the_window_takes_its_serialization_one_round_trip_and_the_ta
             "{packets} packets and {last} B over {text}: {} instead of {expected} ns",
             outcome.acked_after.0
         );
-        assert_eq!(outcome.packets_sent, count, "{packets} packets and {last} B over {text}");
+        assert_eq!(
+            outcome.counters.packets_sent, count,
+            "{packets} packets and {last} B over {text}"
+        );
     }
 }
 

@@ -81,7 +81,7 @@ fn check_outcome(trial: &Trial, outcome: &Outcome) -> Result<(), TestCaseError> 
     );
     if outcome.stop == Stop::Complete {
         let packets = trial.object.div_ceil(PAYLOAD);
-        let arrived = outcome.packets_sent - outcome.packets_dropped;
+        let arrived = outcome.counters.packets_sent - outcome.counters.packets_dropped;
         prop_assert!(
             arrived >= packets,
             "an object of {} packets was completed by {} that arrived",
@@ -110,20 +110,20 @@ fn check_outcome(trial: &Trial, outcome: &Outcome) -> Result<(), TestCaseError> 
     }
     // A first-in first-out path gives no reason for a false alarm, so what is declared lost was
     // dropped.
-    prop_assert_eq!(outcome.spurious_losses, 0, "nothing overtakes on this path");
+    prop_assert_eq!(outcome.counters.spurious_losses, 0, "nothing overtakes on this path");
     prop_assert!(
-        outcome.packets_lost <= outcome.packets_dropped,
+        outcome.counters.packets_lost <= outcome.counters.packets_dropped,
         "{} lost of {} dropped",
-        outcome.packets_lost,
-        outcome.packets_dropped
+        outcome.counters.packets_lost,
+        outcome.counters.packets_dropped
     );
     prop_assert_eq!(
-        outcome.queue_us.len() + outcome.packets_dropped,
-        outcome.packets_sent,
+        outcome.queue_us.len() + outcome.counters.packets_dropped,
+        outcome.counters.packets_sent,
         "each packet is delivered or dropped"
     );
     prop_assert!(
-        outcome.lost_retransmissions <= outcome.retransmissions,
+        outcome.counters.lost_retransmissions <= outcome.counters.retransmissions,
         "only what was repeated can be lost again"
     );
     for episode in &outcome.episodes {

@@ -4,8 +4,7 @@ use crate::hosts::{SECOND, digest, path, plan, shared};
 use firstflight::Nanos;
 use firstflight_path::Codepoint;
 use firstflight_sim::{
-    Access, App, Arrangement, Hosts, Setup, Shared, SharedOutcome, quic, run_arm, run_arms_with,
-    tcp,
+    Access, App, Arrangement, Hosts, Setup, Shared, SharedOutcome, quic, run_flows, tcp,
 };
 
 fn both() -> [Hosts; 2] {
@@ -19,7 +18,7 @@ fn run(host: Hosts, on: &str, arms: &[&str], access: Vec<Access>, seconds: u64) 
     let plans = arms.iter().map(|arm| plan(arm, host, App::Endless, Nanos::ZERO)).collect();
     let queue_every = Some(Nanos(SECOND / 100));
     let arrangement = Arrangement { access, queue_every, whole: true, ..Arrangement::default() };
-    run_arms_with(&shared, plans, &arrangement, None).expect("the path carries it")
+    run_flows(&shared, plans, &arrangement, None).expect("the path carries it")
 }
 
 /// Mbit/s of each flow over the second half.
@@ -36,8 +35,12 @@ fn flow_queues_give_each_flow_its_share_whatever_it_does() {
         let [greedy, fair] = rates(&done, 20)[..] else { panic!("two flows") };
         assert!(greedy < 11.0 && fair > 8.0, "{}: {greedy} and {fair}", host.transport());
         for flow in &done.flows {
-            assert!(flow.drops.aqm > 0 && flow.packets_lost > 0, "{:?}", flow.drops);
-            assert!(flow.spurious_losses <= flow.packets_lost / 10, "{}", flow.spurious_losses);
+            assert!(flow.drops.aqm > 0 && flow.counters.packets_lost > 0, "{:?}", flow.drops);
+            assert!(
+                flow.counters.spurious_losses <= flow.counters.packets_lost / 10,
+                "{}",
+                flow.counters.spurious_losses
+            );
         }
     }
 }
@@ -64,9 +67,9 @@ fn who_is_capable_of_ecn_is_marked_and_loses_nothing_once_it_has_settled() {
         let late = done.counted[30][0].dropped - done.counted[10][0].dropped;
         assert_eq!(late == 0, capable, "{codepoint:?}: {late} drops from 10 s on");
         assert!(
-            capable || flow.recoveries > 3,
+            capable || flow.counters.recoveries > 3,
             "{codepoint:?}: it reduced {} times",
-            flow.recoveries
+            flow.counters.recoveries
         );
         let mut waits = done.queue[1500..].to_vec();
         waits.sort_unstable();
@@ -92,7 +95,7 @@ fn a_flow_alone_goes_as_one_of_several_and_the_same_every_time() {
                 seed: 3,
                 path_index: 0,
             };
-            run_arm(&setup, plan.controller, None).expect("the path carries it")
+            firstflight_sim::run(&setup, plan.controller, None).expect("the path carries it")
         };
         let (one, again) = (once(), once());
         assert_eq!(one.delivered, 3_000_000, "{}", host.transport());

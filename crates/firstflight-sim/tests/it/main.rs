@@ -1,10 +1,10 @@
 //! The tests of the simulator, in one program that links once.
 
 mod access;
-mod alike;
 mod apps;
 mod closed_forms;
 mod conservation;
+mod fast;
 mod hosts;
 mod late_queues;
 mod media;
@@ -15,7 +15,6 @@ mod return_paths;
 mod rig;
 mod scale;
 mod sharing;
-mod shortcuts;
 mod skips;
 mod tcp_board;
 mod tcp_closed_form;

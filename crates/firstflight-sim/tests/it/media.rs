@@ -4,7 +4,7 @@
 use crate::hosts::{path, plan, shared, tcp_every};
 use firstflight::Nanos;
 use firstflight_sim::nada::Params;
-use firstflight_sim::{Access, App, Arrangement, Hosts, Shared, SharedOutcome, run_arms_with};
+use firstflight_sim::{Access, App, Arrangement, Hosts, Shared, SharedOutcome, run_flows};
 
 const SECOND: u64 = 1_000_000_000;
 /// A window that never holds media back.
@@ -28,7 +28,7 @@ fn run(text: &str, flows: &[(&str, App, u64)], seconds: u64) -> SharedOutcome {
         whole: true,
         ..Arrangement::default()
     };
-    run_arms_with(&shared, plans, &arrangement, None).expect("the path carries it")
+    run_flows(&shared, plans, &arrangement, None).expect("the path carries it")
 }
 
 /// What a flow gets on the wire in a span of seconds, bit/s: 936 of 1000 bytes are its own.
@@ -114,7 +114,7 @@ fn a_transport_without_packet_numbers_refuses_it() {
     let (path, host) = (path("rate=1Mbit,rtt=100ms"), Hosts::from(tcp_every()));
     let shared = shared(&path, host, SECOND);
     let plans = vec![plan("slowstart", host, nada(1), Nanos::ZERO)];
-    let refused = run_arms_with(&shared, plans, &Arrangement::default(), None);
+    let refused = run_flows(&shared, plans, &Arrangement::default(), None);
     let why = refused.expect_err("TCP").to_string();
     assert!(why.contains("only QUIC"), "{why}");
 }

@@ -6,7 +6,7 @@ use firstflight::detection::presets::Preset;
 use firstflight::{Config, Nanos, Seq, Time};
 use firstflight_path::Path;
 use firstflight_sim::tcp::{AckEvery, Host};
-use firstflight_sim::{Hosts, Nobody, Setup, run};
+use firstflight_sim::{Hosts, Setup, run};
 
 const MSS: u64 = 1448;
 
@@ -43,7 +43,7 @@ fn drops(arm: &str, rtt_ms: u64) -> u64 {
         Time(0),
         Seq(0),
     );
-    run(&setup, controller, &mut Nobody).expect("the path carries full packets").packets_dropped
+    run(&setup, controller, None).expect("the path carries full packets").counters.packets_dropped
 }
 
 /// ns-3's CUBIC grows by a segment per 20 at least until its first loss (CntClamp), and

@@ -197,16 +197,16 @@ fn probe_timeouts_double_from_three_deviations_of_the_handshake_sample() {
         assert_eq!(*at, due, "probe timeout {k} fired at {at} instead of {due} ns");
     }
     assert_eq!(
-        (fired.len(), outcome.rtos),
+        (fired.len(), outcome.counters.rtos),
         (6, 6),
         "six doublings fit into ten seconds: {fired:?}"
     );
     assert_eq!(
-        (outcome.stop, outcome.packets_lost),
+        (outcome.stop, outcome.counters.packets_lost),
         (Stop::TimeLimit, 0),
         "RFC9002 6.2-3: a probe timeout declares nothing lost"
     );
-    assert_eq!(outcome.packets_sent, 10 + 2 * 6, "two probes per timeout");
+    assert_eq!(outcome.counters.packets_sent, 10 + 2 * 6, "two probes per timeout");
     assert!(outcome.episodes.is_empty() && outcome.exit.is_none(), "and changes no window");
 }
 

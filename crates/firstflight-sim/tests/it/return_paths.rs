@@ -71,7 +71,7 @@ fn fly(text: &str, arm: &str, seed: u64) -> (Outcome, Seen) {
         path_index: 0,
     };
     let mut seen = Seen::default();
-    let outcome = run(&setup, controller(arm, host, Nanos::ZERO), &mut seen)
+    let outcome = run(&setup, controller(arm, host, Nanos::ZERO), Some(&mut seen))
         .expect("the path carries full packets");
     (outcome, seen)
 }

@@ -1,7 +1,7 @@
 //! Multiplies rate, packets, queue and object by k: times stay the same, and amounts are multiplied
 //! by k.
 
-use crate::alike::ARMS;
+use crate::fast::ARMS;
 use crate::hosts;
 
 use firstflight::Nanos;
@@ -43,7 +43,8 @@ fn play(arm: &str, host: Hosts, path: &Path, object: u64, watch: impl Observer) 
         seed: 1,
         path_index: 0,
     };
-    run(&setup, controller(arm, host, Nanos::ZERO), &mut watch).expect("it carries full packets")
+    run(&setup, controller(arm, host, Nanos::ZERO), Some(&mut watch))
+        .expect("it carries full packets")
 }
 
 /// The transfer of an arm, everything times `k`.
@@ -83,7 +84,9 @@ fn everything_times_k_takes_the_same_time() {
                     };
                     let apart = [
                         (time(&many) / time(&one) - 1.0).abs(),
-                        (many.packets_sent as f64 / one.packets_sent as f64 - 1.0).abs(),
+                        (many.counters.packets_sent as f64 / one.counters.packets_sent as f64
+                            - 1.0)
+                            .abs(),
                     ];
                     if apart.iter().any(|apart| *apart > tolerance) {
                         wrong.push(format!("{arm} {name}{rule} times {k}: {apart:.4?}"));

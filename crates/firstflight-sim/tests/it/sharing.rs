@@ -5,7 +5,7 @@ use crate::hosts;
 use firstflight::Nanos;
 use firstflight_sim::observe::Signals;
 use firstflight_sim::{
-    App, Cause, Hosts, JITTER, Nobody, Observer, Response, Setup, Shared, Snapshot, Stop,
+    App, Arrangement, Cause, Hosts, JITTER, Observer, Response, Setup, Shared, Snapshot, Stop,
     fairness_ppm, quic, run, run_flows, tcp,
 };
 use hosts::{MS, SECOND, controller, digest, path, plan, shared, together};
@@ -74,8 +74,13 @@ fn each_flow_starts_when_it_is_told_to() {
     for host in both() {
         let plans = starts.map(|start| plan("slowstart", host, App::Bulk(10_000), Nanos(start)));
         let mut seen = FirstSent::default();
-        let outcome = run_flows(&shared(&path, host, 100 * SECOND), plans.into(), &mut seen)
-            .expect("the path carries full packets");
+        let outcome = run_flows(
+            &shared(&path, host, 100 * SECOND),
+            plans.into(),
+            &Arrangement::default(),
+            Some(&mut seen),
+        )
+        .expect("the path carries full packets");
         let expected =
             [(1, 0), (3, 300 * MS), (2, 300 * MS + 5_000), (0, 700 * MS), (4, 2 * SECOND)];
         assert_eq!(
@@ -113,7 +118,7 @@ fn a_flow_alone_is_the_trial_of_one_flow() {
                 seed: 1,
                 path_index: 0,
             };
-            let alone = run(&alone, controller("hystart++", host, Nanos::ZERO), &mut Nobody)
+            let alone = run(&alone, controller("hystart++", host, Nanos::ZERO), None)
                 .expect("the path carries full packets");
             let plans = vec![plan("hystart++", host, App::Bulk(object), Nanos::ZERO)];
             let among = together(&shared(&path, host, 600 * SECOND), plans);
@@ -165,19 +170,22 @@ fn a_hundred_flows_deliver_what_was_sent_to_them() {
             );
             assert_eq!(
                 flow.queue_us.len(),
-                flow.packets_sent - flow.packets_dropped,
+                flow.counters.packets_sent - flow.counters.packets_dropped,
                 "{name}: what was not dropped passed the bottleneck"
             );
             let least = object.div_ceil(host.mss());
             assert_eq!(
-                flow.packets_sent - flow.retransmissions,
+                flow.counters.packets_sent - flow.counters.retransmissions,
                 if host.transport() == "tcp" { least } else { object.div_ceil(1436) },
                 "{name}"
             );
             last = last.max(id as u64 * MS + flow.acked_after.0);
         }
-        let packets: u64 =
-            outcome.flows.iter().map(|flow| flow.packets_sent - flow.packets_dropped).sum();
+        let packets: u64 = outcome
+            .flows
+            .iter()
+            .map(|flow| flow.counters.packets_sent - flow.counters.packets_dropped)
+            .sum();
         let serial = packets * u64::from(host.packet_bytes()) * 80;
         assert!(
             last >= serial * 95 / 100,
@@ -185,7 +193,7 @@ fn a_hundred_flows_deliver_what_was_sent_to_them() {
             host.transport()
         );
         assert!(
-            outcome.flows.iter().map(|flow| flow.packets_dropped).sum::<u64>() > 100,
+            outcome.flows.iter().map(|flow| flow.counters.packets_dropped).sum::<u64>() > 100,
             "a hundred slow starts overflow the queue"
         );
 
@@ -243,8 +251,13 @@ fn a_handshake_waits_in_a_standing_queue_as_data_does() {
         let start = 2 * SECOND;
         let mut seen = FirstRtt::default();
         let plans = vec![standing, plan("rapid", host, App::Bulk(10_000), Nanos(start))];
-        let outcome = run_flows(&shared(&path, host, 100 * SECOND), plans, &mut seen)
-            .expect("the path carries full packets");
+        let outcome = run_flows(
+            &shared(&path, host, 100 * SECOND),
+            plans,
+            &Arrangement::default(),
+            Some(&mut seen),
+        )
+        .expect("the path carries full packets");
         let [(0, 0, first), (1, began, sample)] = seen.0[..] else {
             panic!("two flows, not {:?}", seen.0)
         };
@@ -289,8 +302,8 @@ fn a_handshake_on_an_empty_path_gives_the_idle_round_trip_whenever_it_is() {
                 let flow = &outcome.flows[0];
                 (
                     flow.acked_after,
-                    flow.packets_sent,
-                    flow.packets_lost,
+                    flow.counters.packets_sent,
+                    flow.counters.packets_lost,
                     flow.delivered_after,
                     flow.cwnd_max,
                     flow.queue_us.max(),
@@ -334,8 +347,13 @@ fn a_handshake_that_is_lost_is_repeated_and_one_through_a_terminal_waits_there()
             plan("slowstart", host, App::Bulk(10_000), Nanos(10 * SECOND)),
         ];
         let mut seen = FirstRtt::default();
-        run_flows(&shared(&starved, host, 60 * SECOND), plans, &mut seen)
-            .expect("the path carries full packets");
+        run_flows(
+            &shared(&starved, host, 60 * SECOND),
+            plans,
+            &Arrangement::default(),
+            Some(&mut seen),
+        )
+        .expect("the path carries full packets");
         let [_, (1, began, sample)] = seen.0[..] else { panic!("two flows, not {:?}", seen.0) };
         assert!(
             sample > 700 * MS && began > 10 * SECOND,

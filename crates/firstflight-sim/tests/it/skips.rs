@@ -4,7 +4,7 @@
 use crate::hosts::{path, plan, shared, tcp_every};
 use firstflight::Nanos;
 use firstflight_sim::{
-    Access, App, Arrangement, Hosts, Lie, Outcome, SharedOutcome, Stop, run_arms_with,
+    Access, App, Arrangement, Hosts, Lie, Outcome, SharedOutcome, Stop, run_flows,
 };
 
 const SECOND: u64 = 1_000_000_000;
@@ -14,7 +14,7 @@ fn run(text: &str, app: &App, access: Access, limit: u64) -> SharedOutcome {
     let plans = vec![plan("hystart++/cubic/prr", host, app.clone(), Nanos::ZERO)];
     let whole = *app == App::Endless;
     let arrangement = Arrangement { access: vec![access], whole, ..Arrangement::default() };
-    run_arms_with(&shared(&path, host, limit), plans, &arrangement, None).expect("it is carried")
+    run_flows(&shared(&path, host, limit), plans, &arrangement, None).expect("it is carried")
 }
 
 fn one(text: &str, app: &App, lie: Option<Lie>, skips: Option<u64>) -> Outcome {
@@ -68,7 +68,7 @@ fn a_closed_connection_sends_no_more_and_the_others_go_on() {
         ..Arrangement::default()
     };
     let done =
-        run_arms_with(&shared(&path, host, 10 * SECOND), vec![flow(), flow()], &arrangement, None)
+        run_flows(&shared(&path, host, 10 * SECOND), vec![flow(), flow()], &arrangement, None)
             .expect("it is carried");
     assert_eq!([done.flows[0].stop, done.flows[1].stop], [Stop::TimeLimit, Stop::Closed]);
     let [honest, closed] = [0, 1].map(|flow| done.flows[flow].delivered);
@@ -81,6 +81,6 @@ fn tcp_has_no_numbers_to_skip() {
     let plans = vec![plan("slowstart", host, App::Bulk(1_000), Nanos::ZERO)];
     let access = vec![Access { skips: Some(10), ..Access::default() }];
     let arrangement = Arrangement { access, ..Arrangement::default() };
-    let refused = run_arms_with(&shared(&path, host, SECOND), plans, &arrangement, None);
+    let refused = run_flows(&shared(&path, host, SECOND), plans, &arrangement, None);
     assert!(refused.expect_err("TCP").to_string().contains("only QUIC"));
 }

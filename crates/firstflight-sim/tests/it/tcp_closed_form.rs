@@ -6,7 +6,7 @@ use firstflight::detection::presets::PRESETS;
 use firstflight::{ExitReason, Nanos, Seq, Time};
 use firstflight_path::Path;
 use firstflight_sim::tcp::{AckEvery, Buffer, Host};
-use firstflight_sim::{Hosts, Nobody, Outcome, Setup, Stop, run};
+use firstflight_sim::{Hosts, Outcome, Setup, Stop, run};
 
 const MSS: u64 = 1448;
 const MS: u64 = 1_000_000;
@@ -23,7 +23,7 @@ fn trial(path: &Path, arm: &str, host: Host, object: u64) -> Outcome {
         seed: 1,
         path_index: 0,
     };
-    run(&setup, arm.with_oracle(1 << 30).controller(hosts.config(), Time(0), Seq(0)), &mut Nobody)
+    run(&setup, arm.with_oracle(1 << 30).controller(hosts.config(), Time(0), Seq(0)), None)
         .expect("the path carries full packets")
 }
 
@@ -53,7 +53,10 @@ fn a_window_that_holds_the_object_takes_a_round_trip_and_its_serialization() {
                 preset.name,
                 outcome.acked_after
             );
-            assert_eq!(outcome.packets_sent, segments, "{segments} segments are sent once each");
+            assert_eq!(
+                outcome.counters.packets_sent, segments,
+                "{segments} segments are sent once each"
+            );
         }
     }
 }
@@ -179,7 +182,7 @@ fn stretch_acks_and_receive_offload_thin_the_acknowledgements() {
             outcome.acked_after,
             slow.acked_after
         );
-        assert_eq!(outcome.packets_sent, 630, "{every:?}: nothing is sent twice");
+        assert_eq!(outcome.counters.packets_sent, 630, "{every:?}: nothing is sent twice");
     }
 }
 
@@ -210,18 +213,18 @@ fn idle_path_with_delayed_acks_of_25_ms_never_marks_anything() {
                 let outcome = trial(&path, "hystart++", host, object);
                 let what = format!("{} bytes with {}, an ACK per {every}", object, preset.name);
                 assert_eq!(
-                    (outcome.rtos, outcome.recoveries),
+                    (outcome.counters.rtos, outcome.counters.recoveries),
                     (0, 0),
                     "L9: {what} see no timeout and no recovery"
                 );
                 assert_eq!(
-                    (outcome.packets_lost, outcome.spurious_losses),
+                    (outcome.counters.packets_lost, outcome.counters.spurious_losses),
                     (0, 0),
                     "L9: {what} see nothing marked"
                 );
                 assert_eq!(
-                    outcome.retransmissions,
-                    outcome.probes.min(outcome.retransmissions),
+                    outcome.counters.retransmissions,
+                    outcome.counters.probes.min(outcome.counters.retransmissions),
                     "L9: {what} repeat at most probes"
                 );
             }

@@ -8,7 +8,7 @@ use firstflight::detection::presets::PRESETS;
 use firstflight::{Nanos, Seq, Time};
 use firstflight_path::Path;
 use firstflight_sim::tcp::{AckEvery, Buffer, Host};
-use firstflight_sim::{Hosts, Nobody, Outcome, Setup, Stop, run};
+use firstflight_sim::{Hosts, Outcome, Setup, Stop, run};
 use proptest::prelude::*;
 
 const MSS: u64 = 1448;
@@ -97,7 +97,7 @@ fn trial(path: &Path, arm: &str, host: Host, object: u64, seed: u64) -> Outcome 
         seed,
         path_index: 0,
     };
-    run(&setup, arm.with_oracle(1 << 20).controller(hosts.config(), Time(0), Seq(0)), &mut Nobody)
+    run(&setup, arm.with_oracle(1 << 20).controller(hosts.config(), Time(0), Seq(0)), None)
         .expect("the path carries full packets")
 }
 
@@ -118,36 +118,41 @@ fn check(outcome: &Outcome, object: u64) -> Result<(), TestCaseError> {
     );
     let segments = object.div_ceil(MSS);
     prop_assert_eq!(
-        outcome.packets_sent,
-        segments + outcome.retransmissions,
+        outcome.counters.packets_sent,
+        segments + outcome.counters.retransmissions,
         "what is sent is new or a repeat"
     );
     prop_assert!(
-        outcome.retransmissions >= outcome.packets_dropped,
+        outcome.counters.retransmissions >= outcome.counters.packets_dropped,
         "each drop asks for a repeat: {outcome:?}"
     );
     prop_assert!(
-        outcome.packets_lost <= outcome.packets_dropped,
+        outcome.counters.packets_lost <= outcome.counters.packets_dropped,
         "no drop is declared lost twice: {outcome:?}"
     );
     prop_assert!(
-        outcome.lost_retransmissions <= outcome.retransmissions.min(outcome.packets_dropped),
+        outcome.counters.lost_retransmissions
+            <= outcome.counters.retransmissions.min(outcome.counters.packets_dropped),
         "{outcome:?}"
     );
     prop_assert!(
-        outcome.retransmitted_bytes <= outcome.retransmissions * MSS,
+        outcome.counters.retransmitted_bytes <= outcome.counters.retransmissions * MSS,
         "repeats are no longer than segments"
     );
     prop_assert!(
-        outcome.recoveries_below_ssthresh + outcome.slow_starts_after_recovery
-            <= 2 * outcome.recoveries,
+        outcome.counters.recoveries_below_ssthresh + outcome.counters.slow_starts_after_recovery
+            <= 2 * outcome.counters.recoveries,
         "{outcome:?}"
     );
     prop_assert!(
-        outcome.recoveries_timed_out <= outcome.recoveries.min(outcome.rtos),
+        outcome.counters.recoveries_timed_out
+            <= outcome.counters.recoveries.min(outcome.counters.rtos),
         "{outcome:?}"
     );
-    prop_assert!(outcome.early_retransmits_spurious <= outcome.early_retransmits, "{outcome:?}");
+    prop_assert!(
+        outcome.counters.early_retransmits_spurious <= outcome.counters.early_retransmits,
+        "{outcome:?}"
+    );
     for pair in outcome.episodes.windows(2) {
         prop_assert!(
             pair[0].end.is_some_and(|end| end <= pair[1].start),
@@ -197,7 +202,7 @@ proptest! {
         let host = Host { ack_delay: 25_000_000, ..host };
         let outcome = trial(&path, arm, host, object, seed);
         check(&outcome, object)?;
-        prop_assert_eq!((outcome.packets_lost, outcome.spurious_losses, outcome.rtos), (0, 0, 0), "L9: {:?}", outcome);
-        prop_assert!(outcome.retransmissions <= outcome.probes, "L9: nothing is repeated but by a probe at the tail");
+        prop_assert_eq!((outcome.counters.packets_lost, outcome.counters.spurious_losses, outcome.counters.rtos), (0, 0, 0), "L9: {:?}", outcome);
+        prop_assert!(outcome.counters.retransmissions <= outcome.counters.probes, "L9: nothing is repeated but by a probe at the tail");
     }
 }

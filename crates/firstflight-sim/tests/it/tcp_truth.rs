@@ -96,8 +96,9 @@ fn a_repeat_lost_again_is_what_makes_rfc_6675_lose_twice_as_much_where_nobody_he
             seed: 1,
             path_index: 0,
         };
-        run(&setup, controller(arm, host, Nanos::ZERO), &mut Nobody)
+        run(&setup, controller(arm, host, Nanos::ZERO), None)
             .expect("the path carries full packets")
+            .counters
             .packets_lost
     };
     let (heard, ignored) =
@@ -120,7 +121,8 @@ fn a_hundred_flows_in_timeouts_do_not_overload_their_bottleneck() {
     let outcome = together(&shared(&path, host, 10 * SECOND), plans);
     let sum =
         |what: fn(&firstflight_sim::Outcome) -> u64| outcome.flows.iter().map(what).sum::<u64>();
-    let (sent, dropped) = (sum(|flow| flow.packets_sent), sum(|flow| flow.packets_dropped));
+    let (sent, dropped) =
+        (sum(|flow| flow.counters.packets_sent), sum(|flow| flow.counters.packets_dropped));
     assert!(dropped * 10 < sent, "{dropped} of {sent} packets are dropped");
 }
 
@@ -148,7 +150,7 @@ fn every_drop_has_one_cause_and_the_causes_add_up() {
                 seed: 1,
                 path_index: 0,
             };
-            let outcome = run(&setup, controller("slowstart", host, Nanos::ZERO), &mut Nobody)
+            let outcome = run(&setup, controller("slowstart", host, Nanos::ZERO), None)
                 .expect("the path carries full packets");
             let (drops, transport) = (outcome.drops, host.transport());
             assert!(
@@ -162,7 +164,7 @@ fn every_drop_has_one_cause_and_the_causes_add_up() {
             );
             assert_eq!(
                 drops.total(),
-                outcome.packets_dropped,
+                outcome.counters.packets_dropped,
                 "{text}, {transport}: every drop is counted once"
             );
         }

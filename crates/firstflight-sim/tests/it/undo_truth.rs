@@ -333,10 +333,10 @@ fn play(seed: u64, of: fn(&mut Draw) -> String, tally: &mut Tally) -> String {
         open: None,
         tally,
     };
-    let outcome = run(&setup, controller, &mut watch).expect("the path carries full packets");
+    let outcome = run(&setup, controller, Some(&mut watch)).expect("the path carries full packets");
     assert_eq!(
         (u64::from(watch.controller.stats().undone), watch.controller.cwnd()),
-        (outcome.undone, watch.controller.cwnd()),
+        (outcome.counters.undone, watch.controller.cwnd()),
         "seed {seed}: a controller that is told the same is the same"
     );
     let name = match host {

@@ -6,7 +6,7 @@
 
 use super::wire;
 use crate::arms::{NamedArm, Sender};
-use crate::flows::{Arrangement, SharingFlow, Together};
+use crate::flows::{Flows, Together};
 use crate::outcome::{Outcome, Queueing};
 use crate::programs::Programs;
 use crate::record::Recording;
@@ -18,7 +18,7 @@ use firstflight_linux::kernel::{self, ARMS, KernelArm, Loaded};
 use firstflight_linux::trial::{self, Info, Measured, Trial};
 use firstflight_log::trace::{LogWriter, Source, State};
 use firstflight_path::Error;
-use firstflight_sim::{Cause, Observer, Snapshot};
+use firstflight_sim::{Cause, Counters, Observer, Snapshot};
 use hdrhistogram::Histogram;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -83,40 +83,26 @@ impl Testbed for Linux {
 
     /// All flows are connected before the first one writes. Delays of starts are those of the
     /// machine.
-    fn run_flows(
-        &self,
-        scenario: &Scenario,
-        flows: &[SharingFlow],
-        seed: u64,
-        (sample, _jitter): (Nanos, Nanos),
-        arrangement: &Arrangement,
-    ) -> Result<Together, Error> {
-        self.check_flows(scenario, flows, arrangement)?;
-        let objects = objects_of(self.info.name, flows, arrangement)?;
+    fn run_flows(&self, scenario: &Scenario, flows: &Flows<'_>) -> Result<Together, Error> {
+        self.check_flows(scenario, flows)?;
         let _alone = self.alone.lock();
-        run_flows(scenario, flows, objects, seed, (sample, arrangement.whole))
+        several(scenario, flows, objects_of(self.info.name, flows)?)
     }
 
-    fn check_flows(
-        &self,
-        _scenario: &Scenario,
-        flows: &[SharingFlow],
-        arrangement: &Arrangement,
-    ) -> Result<(), Error> {
-        if arrangement.access.iter().any(|access| access.stop.is_some()) {
+    fn check_flows(&self, _scenario: &Scenario, flows: &Flows<'_>) -> Result<(), Error> {
+        if flows.arrangement.access.iter().any(|access| access.stop.is_some()) {
             return Err(Error::new("testbed `linux`: a flow cannot end early"));
         }
-        objects_of(self.info.name, flows, arrangement).map(|_| ())
+        objects_of(self.info.name, flows).map(|_| ())
     }
 }
 
-fn run_flows(
+fn several(
     scenario: &Scenario,
-    flows: &[SharingFlow],
+    together: &Flows<'_>,
     objects: Vec<Option<u64>>,
-    seed: u64,
-    (sample, whole): (Nanos, bool),
 ) -> Result<Together, Error> {
+    let &Flows { flows, seed, sample, ref arrangement, .. } = together;
     let refused = |refusal: Error| Error::new(format!("testbed `linux`: {refusal}"));
     let senders = flows.iter().map(|flow| sender(&flow.arm)).collect::<Result<Vec<_>, _>>()?;
     let arms = Arms::of(senders.iter());
@@ -135,8 +121,8 @@ fn run_flows(
         flows: &plans,
         limit: Duration::from_nanos(scenario.limit.0),
         receiver: &scenario.receiver,
-        sample: Duration::from_nanos(sample.0),
-        whole,
+        sample: sample.map_or(Duration::ZERO, |every| Duration::from_nanos(every.0)),
+        whole: arrangement.whole,
     };
     let mut attempt = 1;
     loop {
@@ -183,7 +169,8 @@ fn one_of(flow: &trial::OfFlow, seen: &Seen) -> Outcome {
         ended_after: Some(nanos(flow.acked_after)),
         delivered_after: flow.delivered_after.map(nanos),
         delivered: Some(flow.delivered),
-        ..of_sender(&flow.last, seen)
+        counters: of_sender(&flow.last, seen),
+        ..Outcome::default()
     }
 }
 
@@ -201,15 +188,15 @@ fn only_what_arrived(outcome: &mut Outcome) {
     };
 }
 
-/// Outcome from the sender's last state.
-fn of_sender(last: &Info, seen: &Seen) -> Outcome {
-    Outcome {
+/// Counters from the sender's last state.
+fn of_sender(last: &Info, seen: &Seen) -> Counters<Option<u64>> {
+    Counters {
         packets_sent: Some(u64::from(last.packets_sent)),
         retransmitted_bytes: Some(last.bytes_repeated),
         retransmissions: Some(u64::from(last.repeats)),
         rtos: Some(u64::from(last.timeouts)),
         slow_starts_after_recovery: Some(seen.slow_starts_after_recovery),
-        ..Outcome::default()
+        ..Counters::default()
     }
 }
 
@@ -482,13 +469,16 @@ fn outcome(scenario: &Scenario, measured: &Measured, exit: Option<Exit>, seen: &
         ended_after: Some(nanos(measured.acked_after)),
         delivered_after: measured.delivered_after.map(nanos),
         delivered: Some(measured.delivered.min(scenario.bytes)),
-        // All dropped packets except a few at the very end were declared lost.
-        packets_lost: Some(dropped.min(repeats)),
-        spurious_losses: Some(repeats.saturating_sub(dropped)),
-        lost_retransmissions: Some(measured.counters.lost_repeats),
-        recoveries: Some(measured.counters.recoveries),
+        counters: Counters {
+            // All dropped packets except a few at the very end were declared lost.
+            packets_lost: Some(dropped.min(repeats)),
+            spurious_losses: Some(repeats.saturating_sub(dropped)),
+            lost_retransmissions: Some(measured.counters.lost_repeats),
+            recoveries: Some(measured.counters.recoveries),
+            ..of_sender(&measured.last, seen)
+        },
         exit,
         queueing: Some(Queueing::of(&queue_us)),
-        ..of_sender(&measured.last, seen)
+        ..Outcome::default()
     }
 }

@@ -2,13 +2,12 @@
 
 use crate::arms::{NamedArm, Sender};
 use crate::conform::judge::{Judge, Seen, Verdict};
-use crate::flows::{Arrangement, SharingFlow, Together};
+use crate::flows::{Flows, SharingFlow, Together};
 use crate::outcome::{Outcome, Queueing};
 use crate::record::Recording;
 use crate::scenario::{Hosts, Scenario};
 use crate::stacks::StackArm;
 use crate::testbed::bed::{Info, Testbed, objects_of};
-use firstflight::controller::Stats;
 use firstflight::{AnyController, Begin, Event, Nanos, Recorder};
 use firstflight_path::random::between;
 use firstflight_path::{Error, Purpose, Stream};
@@ -50,18 +49,12 @@ impl Testbed for Quic {
 
     /// Each flow has its own endpoints. Starts are delayed as in the simulator; timers are those of
     /// the stacks.
-    fn run_flows(
-        &self,
-        scenario: &Scenario,
-        flows: &[SharingFlow],
-        seed: u64,
-        (sample, jitter): (Nanos, Nanos),
-        arrangement: &Arrangement,
-    ) -> Result<Together, Error> {
+    fn run_flows(&self, scenario: &Scenario, together: &Flows<'_>) -> Result<Together, Error> {
+        let &Flows { flows, seed, sample, jitter, ref arrangement } = together;
         let host = hosts(scenario)?;
         let draws = Stream::new(seed, scenario.path_index, Purpose::FlowStart);
         let jitter = if flows.len() > 1 { jitter.0 } else { 0 };
-        let objects = objects_of(self.info.name, flows, arrangement)?;
+        let objects = objects_of(self.info.name, together)?;
         let stop = |place: u64| arrangement.access.get(place as usize)?.stop;
         let plan = |(place, (flow, object)): (u64, (&SharingFlow, Option<u64>))| {
             let late = between(draws.branch(place).value(flow.start.0), 0, jitter);
@@ -78,7 +71,7 @@ impl Testbed for Quic {
             limit: scenario.limit,
             seed,
             path_index: scenario.path_index,
-            sample: Some(sample),
+            sample,
             queue_every: arrangement.queue_every,
             whole: arrangement.whole,
         };
@@ -98,12 +91,7 @@ impl Testbed for Quic {
         })
     }
 
-    fn check_flows(
-        &self,
-        scenario: &Scenario,
-        flows: &[SharingFlow],
-        arrangement: &Arrangement,
-    ) -> Result<(), Error> {
+    fn check_flows(&self, scenario: &Scenario, flows: &Flows<'_>) -> Result<(), Error> {
         let host = hosts(scenario)?;
         // A queue that decides after the offer is only supported by the simulator.
         scenario.path.open(
@@ -112,7 +100,7 @@ impl Testbed for Quic {
             0,
             scenario.path_index,
         )?;
-        objects_of(self.info.name, flows, arrangement).map(|_| ())
+        objects_of(self.info.name, flows).map(|_| ())
     }
 
     /// Every stack paces all of its controllers.
@@ -231,27 +219,15 @@ pub(in crate::testbed) fn plan(
 
 /// The outcome; values that only our own endpoint can count stay unknown.
 fn measured(outcome: &rig::Outcome) -> Outcome {
-    // A stack's own controller does not report its recovery.
-    let named = |count: u64| outcome.names_losses.then_some(count);
-    let stats: Option<Stats> = outcome.status.map(|status| status.stats);
     Outcome {
         complete: outcome.complete || outcome.delivered_after.is_some(),
         acked_after: outcome.complete.then_some(outcome.acked_after),
         ended_after: Some(outcome.acked_after),
         delivered_after: outcome.delivered_after,
         delivered: Some(outcome.delivered),
-        packets_sent: Some(outcome.packets_sent),
-        packets_lost: Some(outcome.packets_lost),
-        spurious_losses: named(outcome.spurious_losses),
-        retransmitted_bytes: named(outcome.retransmitted_bytes),
-        retransmissions: named(outcome.retransmissions),
-        lost_retransmissions: named(outcome.lost_retransmissions),
-        rtos: named(outcome.probe_timeouts),
-        recoveries: stats.map(|stats| u64::from(stats.loss_episodes)),
-        recoveries_below_ssthresh: outcome.recoveries_below_ssthresh,
-        slow_starts_after_recovery: stats.map(|stats| u64::from(stats.slow_starts_after_recovery)),
+        counters: outcome.counters,
         exit: outcome.exit,
-        episodes: stats.map(|_| outcome.episodes.clone()),
+        episodes: outcome.status.map(|_| outcome.episodes.clone()),
         queueing: Some(Queueing::of(&outcome.queue_us)),
         ..Outcome::default()
     }

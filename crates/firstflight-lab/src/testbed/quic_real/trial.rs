@@ -12,11 +12,11 @@ use crate::record::Recording;
 use crate::scenario::Scenario;
 use crate::testbed::bed::{Info, Testbed};
 use crate::testbed::quic::trial::plan;
-use firstflight::controller::Stats;
 use firstflight_http::real::{self, Measured, Sender};
 use firstflight_linux::hurry;
 use firstflight_linux::relay::{Relay, RelayOptions, RelayReport};
 use firstflight_path::Error;
+use firstflight_sim::Counters;
 use hdrhistogram::Histogram;
 use std::net::Ipv4Addr;
 use std::sync::Mutex;
@@ -101,7 +101,6 @@ fn run(
 /// The outcome; values that cannot be observed from outside stay unknown: which packet was dropped,
 /// and what a timer sent.
 fn outcome(measured: &Measured, report: &RelayReport) -> Outcome {
-    let stats = measured.status.map_or(Stats::default(), |status| status.stats);
     let forward = &report.link.forward;
     let dropped = forward.dropped_packets();
     let mut queue_us = Histogram::new_with_bounds(1, 120_000_000, 2).expect("constant bounds");
@@ -114,14 +113,11 @@ fn outcome(measured: &Measured, report: &RelayReport) -> Outcome {
         ended_after: Some(measured.acked_after),
         delivered_after: measured.delivered_after,
         delivered: Some(measured.delivered),
-        packets_sent: Some(measured.packets_sent),
-        packets_lost: Some(measured.packets_declared_lost.min(dropped)),
-        spurious_losses: Some(measured.packets_declared_lost.saturating_sub(dropped)),
-        retransmitted_bytes: Some(measured.retransmitted_bytes),
-        retransmissions: Some(measured.retransmissions),
-        recoveries: Some(u64::from(stats.loss_episodes)),
-        recoveries_below_ssthresh: Some(measured.recoveries_below_ssthresh),
-        slow_starts_after_recovery: Some(u64::from(stats.slow_starts_after_recovery)),
+        counters: Counters {
+            packets_lost: Some(measured.packets_declared_lost.min(dropped)),
+            spurious_losses: Some(measured.packets_declared_lost.saturating_sub(dropped)),
+            ..measured.counters
+        },
         exit: measured.exit,
         episodes: Some(measured.episodes.clone()),
         queueing: Some(Queueing::of(&queue_us)),

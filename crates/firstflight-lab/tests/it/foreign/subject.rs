@@ -13,7 +13,7 @@ use firstflight::signal::rtt::{INITIAL_RTT, Rfc9002Rtt};
 use firstflight::units::MAX_BYTES;
 use firstflight::{Nanos, Pacer, Rate, Seq, Time};
 use firstflight_lab::compare::Keep;
-use firstflight_lab::flows::{App, SharingFlow};
+use firstflight_lab::flows::{App, Flows, SharingFlow};
 use firstflight_lab::{Plan, Scenario, TrialRow, parse_arms};
 use firstflight_path::Path;
 
@@ -443,8 +443,9 @@ fn flows(words: &Words<'_>) -> Result<Option<Nanos>, String> {
         let start = Nanos(number(start, 1)?);
         flows.push(SharingFlow { arm, app: App::Bulk(bytes), start, rtt_extra: Nanos::ZERO });
     }
-    let outcome =
-        Scenario::new(path, bytes).run_flows(&flows, 1, None).map_err(|error| error.to_string())?;
+    let outcome = Scenario::new(path, bytes)
+        .run_flows(&Flows::new(&flows, 1), None)
+        .map_err(|error| error.to_string())?;
     let ends = outcome
         .flows
         .iter()

@@ -8,7 +8,6 @@ use firstflight_lab::drill::arm_of;
 use firstflight_linux::link::LinkOptions;
 use firstflight_linux::trial::{Source, Trial};
 use firstflight_path::Path;
-use firstflight_sim::observe::Nobody;
 use firstflight_sim::{Hosts, Setup, run, tcp};
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -70,9 +69,9 @@ fn play(seed: u64, wild: bool) -> [(u64, u64); 2] {
     let arm = arm_of("cubic").expect("an arm");
     let config = Config { initial_window: 10 * mss, ..Config::tcp(mss) };
     let controller = arm.controller(config, Time(0), Seq(0));
-    let outcome = run(&setup, controller, &mut Nobody).expect("the path carries full packets");
+    let outcome = run(&setup, controller, None).expect("the path carries full packets");
     let kernel = (measured.counters.recoveries, measured.counters.undone);
-    [kernel, (outcome.recoveries, outcome.undone)]
+    [kernel, (outcome.counters.recoveries, outcome.counters.undone)]
 }
 
 /// Half the width of the 95 % interval of a sum of what paths count, by their spread.

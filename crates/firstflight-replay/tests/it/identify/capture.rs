@@ -2,7 +2,7 @@
 
 use crate::captures::{CLIENT_ISN, Ip, PLAIN, SERVER_ISN, Tcp, pcap, plain, stamps, tcp};
 use firstflight::{Ack, Event};
-use firstflight_lab::compare::Keep;
+use firstflight_lab::compare::{Keep, Watch};
 use firstflight_lab::{Plan, Scenario, Testbed, hosts_of_tcp, parse_arms};
 use firstflight_log::trace::qlog::{End, write_sequence};
 use firstflight_log::trace::{Log, What};
@@ -39,7 +39,7 @@ pub(super) fn logs(
     };
     let arms = parse_arms(arms).expect("arms");
     let plan = Plan { testbed, seed, ..Plan::new(arms, scenario) };
-    plan.run_traced(Keep::Rows, Some(&take), &|| ()).expect("a comparison");
+    plan.run_with(Keep::Rows, Some(&take), &Watch::default()).expect("a comparison");
     let mut traces = traces.into_inner().expect("no panic");
     traces.sort_by_key(|(arm, _)| *arm);
     traces.into_iter().map(|(_, trace)| trace).collect()

@@ -23,6 +23,7 @@
 //! needs a second retransmission would otherwise not outlast it.
 
 mod ack;
+mod fast;
 mod marker;
 mod send;
 mod timer;

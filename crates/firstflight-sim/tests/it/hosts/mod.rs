@@ -5,7 +5,7 @@ use firstflight::startup::AnyStartup;
 use firstflight::{AnyController, Arm, Config, Nanos, Seq, Time};
 use firstflight_path::Path;
 use firstflight_sim::{
-    App, FlowPlan, Hosts, Nobody, Outcome, Shared, SharedOutcome, run_flows, tcp,
+    App, Arrangement, FlowPlan, Hosts, Outcome, Shared, SharedOutcome, run_flows, tcp,
 };
 
 pub(crate) const MS: u64 = 1_000_000;
@@ -46,7 +46,8 @@ pub(crate) fn shared(path: &Path, host: impl Into<Hosts>, limit: u64) -> Shared<
 }
 
 pub(crate) fn together(shared: &Shared<'_>, plans: Vec<FlowPlan<AnyStartup>>) -> SharedOutcome {
-    run_flows(shared, plans, &mut Nobody).unwrap_or_else(|e| panic!("{}: {e}", shared.path))
+    run_flows(shared, plans, &Arrangement::default(), None)
+        .unwrap_or_else(|e| panic!("{}: {e}", shared.path))
 }
 
 /// TCP hosts that acknowledge every packet.

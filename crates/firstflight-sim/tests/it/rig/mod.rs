@@ -80,7 +80,7 @@ impl Trial {
         self.observe(&mut Nobody)
     }
 
-    pub(crate) fn observe(&self, observer: &mut impl Observer) -> Outcome {
+    pub(crate) fn observe(&self, observer: &mut dyn Observer) -> Outcome {
         let setup = Setup {
             path: &self.path,
             host: self.host.into(),
@@ -90,7 +90,8 @@ impl Trial {
             seed: self.seed,
             path_index: 0,
         };
-        run(&setup, self.controller(), observer).unwrap_or_else(|e| panic!("{}: {e}", self.path))
+        run(&setup, self.controller(), Some(observer))
+            .unwrap_or_else(|e| panic!("{}: {e}", self.path))
     }
 
     /// Runs over these links; `look` sees time and flow after every step, and may lead the data
