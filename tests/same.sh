@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Whether two builds of the program give the same bytes, for a change that means to change none:
 #
-#   tests/same.sh PROGRAM FOLDER     writes the JSON and CSV of the commands below, and event logs, into FOLDER
+#   tests/same.sh PROGRAM FOLDER     writes the JSON and CSV of the commands below, and event logs, into FOLDER; with a third word,
+#                                    `shown`, only what people read: tables in every format and width, annexes, pages
 #   tests/same.sh A B                compares two programs or two such folders: names what differs, and ends with 1 if anything does
 #
 # The first argument is a program, or a folder that the first form wrote. A second run of the same program differs in nothing:
@@ -15,8 +16,59 @@ samples=$(cd "$(dirname "$0")/../samples" && pwd)
 write() {
     local program
     program=$(realpath "$1") && mkdir -p "$2"
+    if [ "${3:-}" != shown ]; then
+        data "$2"
+    fi
+    shown "$2"
+}
+
+# Every kind of table in every format, for a pipe, narrow and wide; Markdown, annexes and pages.
+shown() (
+    cd "$1"
+    each() {
+        local name=$1
+        shift
+        keep "$name.txt" "$@"
+        COLUMNS=70 keep "$name-70.txt" "$@"
+        COLUMNS=100 CLICOLOR_FORCE=1 keep "$name-100.txt" "$@" --wide
+        for format in md tex csv; do keep "$name.$format" "$@" --format $format; done
+    }
+    each compare compare --bytes 300kB
+    keep compare-columns.txt compare --bytes 300kB --columns loss,exit
+    each compare-repeat compare --bytes 300kB --repeat 4 --report compare.html
+    each compare-flows compare --flows 2 --repeat 2 --bytes 1MB --limit 30s
+    each sweep compare --sweep rate=10Mbit,100Mbit --bytes 300kB --repeat 2 --report sweep.html
+    each ab ab --population cdn --flows 200 --report ab.html
+    for iw in 10 30; do "$program" compare --bytes 300kB --iw $iw --json iw$iw.json >/dev/null; done
+    each diff diff iw10.json iw30.json --report diff.html
+    each check check iw10.json --against iw30.json --junit check.xml
+    for name in plain.pcap.gz lossy-mobile; do
+        each "replay-$name" replay "$samples/$name" --report "replay-$name.html"
+    done
+    each identify replay --identify "$samples/plain.pcap.gz"
+    keep advise.txt advise "$samples/plain.pcap.gz" --report advise.html
+    COLUMNS=70 keep advise-70.txt advise "$samples/plain.pcap.gz" --json advise.json
+    keep evaluate-all.txt evaluate jumpstart --quick --annex annex.md --report evaluate.html
+    each evaluate evaluate plumb --quick --criteria 6.4,7.10,7.11 --seed 3 --json evaluate-some.json
+    keep annex.out evaluate jumpstart --quick --criteria 6.4,7.3,7.10,7.11 --exclude 7.3 --seed 3 --annex annex.xml --against evaluate-some.json --junit against.xml --markdown against.md
+    each evaluate-list evaluate --list
+    each evaluate-dry evaluate plumb --dry-run
+    each evaluate-cell evaluate plumb --cell 7.11/incast:8 --report cell.html
+    keep reproduce-all.txt reproduce --all --quick --markdown results.md --report results.html --csv results.csv
+    each reproduce reproduce neqo browser --quick
+    each reproduce-list reproduce --list
+    for list in arms paths populations; do each $list $list; done
+    each population populations cdn
+    each conform conform slowstart/cubic/immediate --against slowstart/reno/immediate
+    each analyse trial analyse "$samples/connections.csv.gz" --size bytes --time ttlb_ms --cluster client --report analyse.html
+    for file in experiments/best-satellite experiments/gvisor-upload; do
+        each "$(basename $file)" run "$samples/../$file.toml"
+    done
+)
+
+data() {
     (
-        cd "$2"
+        cd "$1"
         for transport in quic tcp; do
             for path in rapid-slide lte geo; do
                 keep "compare-$transport-$path.json" compare --transport $transport --path $path --bytes 2MB --repeat 3 --limit 60s --json -
@@ -63,7 +115,7 @@ case ${2:-} in
 '') sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
 esac
 if [ -f "$1" ] && [ ! -f "$2" ]; then
-    write "$1" "$2"
+    write "$@"
     exit
 fi
 scratch=$(mktemp -d)

@@ -5,9 +5,8 @@ use crate::files::{Growing, check_folder, check_outputs, write_bytes};
 use crate::fit;
 use crate::output::{Output, check_before, give};
 use crate::progress::{Progress, Unit};
-use crate::rows::{Rows, pretty};
+use crate::rows::{self, pretty};
 use crate::run::{command_line, on_threads};
-use crate::sheet::Sheet;
 use crate::stop::graceful;
 use crate::terminal::{CAUTION, QUIET, TITLE, note, whisper, width, wrap};
 use firstflight_lab::ab::analysis::Entry;
@@ -16,6 +15,7 @@ use firstflight_lab::ab::run::Sink as RowSink;
 use firstflight_lab::ab::{Analysis, Experiment, Run, Tallies, Test, Watch, run as files, shard};
 use firstflight_lab::decision::Decision;
 use firstflight_lab::{Error, Population};
+use firstflight_table::Table;
 use firstflight_table::text::one_line;
 use std::fmt::Write as _;
 use std::fs;
@@ -40,13 +40,13 @@ impl Output for Analysis {
         as_text(self)
     }
 
-    fn sheets(&self) -> Vec<Sheet> {
+    fn sheets(&self) -> Vec<Table> {
         let worlds = tables::by_world(self);
         std::iter::once(tables::overall(self)).chain(worlds).chain(tables::by_part(self)).collect()
     }
 
-    fn rows(&self) -> Rows {
-        Rows::of(Entry::MEASURES, &self.results)
+    fn rows(&self) -> Table {
+        rows::of(Entry::MEASURES, &self.results)
     }
 
     fn json(&self) -> Result<String, Error> {
@@ -56,7 +56,7 @@ impl Output for Analysis {
 
 /// Names of all columns in the tables of a test of these arms.
 fn shown_columns<'a>(arms: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let mut names = Sheet::of_numbers("", tables::OVERALL, 1).names();
+    let mut names = Table::of_numbers("", tables::OVERALL, 1).names();
     names.extend(tables::PARTS.iter().map(|(_, title)| title.to_lowercase()));
     names.push("connections".into());
     names.extend(arms.map(str::to_lowercase));
@@ -71,14 +71,12 @@ impl Output for Empty<'_> {
         String::new()
     }
 
-    fn sheets(&self) -> Vec<Sheet> {
-        vec![Sheet::of_numbers("", tables::OVERALL, 1)]
+    fn sheets(&self) -> Vec<Table> {
+        vec![Table::of_numbers("", tables::OVERALL, 1)]
     }
 
-    fn rows(&self) -> Rows {
-        let mut rows = Rows::default();
-        rows.names = Rows::names_of(Entry::MEASURES);
-        rows
+    fn rows(&self) -> Table {
+        Table::of_data(rows::names_of(Entry::MEASURES))
     }
 
     fn json(&self) -> Result<String, Error> {
@@ -95,12 +93,13 @@ impl Output for Empty<'_> {
 
 impl Outputs {
     fn check(&self, others: &[(&str, Option<&Path>)]) -> Result<(), Error> {
-        check_outputs(self.json.as_ref(), self.report.as_ref(), others)
+        let report = [("--report", self.report.as_deref())];
+        check_outputs(self.json.as_ref(), &[&report[..], others].concat())
     }
 
     /// Checks that the requested columns exist in the tables of a test of these arms.
     fn check_columns<'a>(&self, arms: impl Iterator<Item = &'a str>) -> Result<(), Error> {
-        let raw = Rows::names_of(Entry::MEASURES);
+        let raw = rows::names_of(Entry::MEASURES);
         check_before(self.json.as_ref(), &shown_columns(arms), &raw)
     }
 

@@ -49,7 +49,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         (None, true) => None,
         (None, false) => Some(PathBuf::from(PAGE)),
     };
-    check_outputs(options.json.as_ref(), page.as_ref(), &[])?;
+    check_outputs(options.json.as_ref(), &[("--report", page.as_deref())])?;
     let mut asked = options.request.read(&options.files, &watch)?;
     let run = Run::default();
     let mut tallies = run_with_progress(&asked.test, &run, options.threads, None)?;

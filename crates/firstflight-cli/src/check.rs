@@ -2,15 +2,13 @@
 
 use crate::diff::{self, CHANGE};
 use crate::done::Done;
-use crate::files::{check_outputs, write_bytes};
-use crate::output::{Output, check_before, fitted, give, names};
-use crate::rows::Rows;
-use crate::sheet::{Field, Sheet, Side};
+use crate::output::{Columns, Files, Output, fitted, produce};
 use crate::terminal::{note, width, wrap};
 use clap::Args;
 use firstflight_lab::Error;
 use firstflight_lab::diff::Setting;
 use firstflight_lab::tolerance::{Judged, junit, tolerances};
+use firstflight_table::{Kind, Marked, Table};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -34,7 +32,6 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
-    check_outputs(options.json.as_ref(), None, &[("--junit", options.junit.as_deref())])?;
     let option = |error: Error| Error::new(format!("--tolerance {error}"));
     let allowed = options.tolerance.as_deref().map(tolerances).transpose().map_err(option)?;
     let diff = diff::read(&options.against, &options.now)?;
@@ -44,11 +41,9 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let allowed = allowed.map_or_else(|| diff.usual_tolerances(), Ok)?;
     let judged = diff.judge(&allowed).map_err(option)?;
     let shown = Shown { judged: &judged, unseen: diff.unseen(&allowed) };
-    check_before(options.json.as_ref(), &names(&shown.sheets()), &shown.rows().names)?;
-    if let Some(file) = &options.junit {
-        write_bytes(file, junit(&judged))?;
-    }
-    give(options.json.as_ref(), &shown)?;
+    let files =
+        Files { json: options.json.as_ref(), others: &[("--junit", options.junit.as_deref())] };
+    produce(&files, Columns::OfResult, || Ok(shown), |_, _| Ok(junit(&judged)))?;
     let failed = judged.iter().filter(|one| one.failure.is_some()).count();
     Ok(match failed {
         0 => Done::Well,
@@ -75,26 +70,26 @@ impl Output for Shown<'_> {
         wrap(&line, 0, width()) + "\n" + &fitted(&self.sheets()) + &unseen
     }
 
-    fn sheets(&self) -> Vec<Sheet> {
-        let columns = std::iter::once(("on", Side::Left)).chain(CHANGE);
-        let mut sheet = Sheet::new("verdicts", columns).dropping(&["on"]);
+    fn sheets(&self) -> Vec<Table> {
+        let columns = std::iter::once(("on", Kind::Name)).chain(CHANGE);
+        let mut sheet = Table::new("verdicts", columns).dropping(&["on"]);
         for one in self.judged {
             let verdict = one.failure.as_deref().unwrap_or("within");
             sheet.row([
-                Field::from(one.of.as_str()),
+                Marked::from(one.of.as_str()),
                 one.arm.as_str().into(),
                 one.measure.as_str().into(),
                 diff::number(one.before).into(),
                 diff::number(one.after).into(),
                 diff::percent(one.change_pct).into(),
-                Field::from(verdict).bold(one.failure.is_some()),
+                Marked::from(verdict).bold(one.failure.is_some()),
             ]);
         }
         vec![sheet]
     }
 
-    fn rows(&self) -> Rows {
-        let mut rows = Rows::default();
+    fn rows(&self) -> Table {
+        let mut rows = Table::default();
         for Judged { of, arm, measure, before, after, change_pct, failure } in self.judged {
             let within = failure.is_none();
             rows.record(

@@ -11,10 +11,9 @@ use crate::files::{check_outputs, write_bytes};
 use crate::output::{Output, check_before, give, names};
 use crate::progress::{Progress, Unit};
 use crate::results::{lay_out, legend, sheet, shown, trials_in_words};
-use crate::rows::Rows;
+use crate::rows;
 use crate::run::{command_line, on_threads};
 use crate::sharing::{self, Each, spooled};
-use crate::sheet::Sheet;
 use crate::stop::{Stop, graceful};
 use crate::terminal::{QUIET, TITLE, note, whisper, width, wrap};
 use crate::traces::Outputs;
@@ -23,6 +22,7 @@ use firstflight_lab::request::Asked;
 use firstflight_lab::sharing::{Sharing, SharingPlan};
 use firstflight_lab::table::{figure, table};
 use firstflight_lab::{Comparison, Error, NamedArm, Plan, TrialRow};
+use firstflight_table::Table;
 use firstflight_table::text::one_line;
 use firstflight_web::inside;
 use std::path::PathBuf;
@@ -35,7 +35,8 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     check_columns(options.json.as_ref(), &asked)?;
     let trace =
         options.trace.as_deref().filter(|trace| !trace.is_dir() && trace.extension().is_some());
-    check_outputs(options.json.as_ref(), options.report.as_ref(), &[("--trace", trace)])?;
+    let others = [("--report", options.report.as_deref()), ("--trace", trace)];
+    check_outputs(options.json.as_ref(), &others)?;
     let plan = match asked {
         Asked::Alone(plan) => plan,
         Asked::Together(plan) => return run_together(options, &plan),
@@ -155,12 +156,12 @@ impl Output for Comparison {
         as_text(self)
     }
 
-    fn sheets(&self) -> Vec<Sheet> {
+    fn sheets(&self) -> Vec<Table> {
         vec![sheet(&title(self), &table(self))]
     }
 
-    fn rows(&self) -> Rows {
-        Rows::of(TrialRow::MEASURES, &self.rows)
+    fn rows(&self) -> Table {
+        rows::of(TrialRow::MEASURES, &self.rows)
     }
 
     fn json(&self) -> Result<String, Error> {
@@ -177,7 +178,7 @@ fn columns(plan: &Plan) -> (Vec<String>, Vec<String>) {
         warnings: Vec::new(),
         stopped: None,
     };
-    (shown(plan, names(&[sheet("", &table(&none))])), none.rows().names)
+    (shown(plan, names(&[sheet("", &table(&none))])), none.rows().names())
 }
 
 /// Checks that the requested columns exist in the requested comparison.

@@ -3,13 +3,13 @@
 use crate::done::Done;
 use crate::files::check_outputs;
 use crate::output::{Output, fitted, show_with};
-use crate::rows::{Rows, pretty};
-use crate::sheet::{Field, Sheet, Side};
+use crate::rows::pretty;
 use crate::terminal::{width, wrap};
 use clap::Args;
 use firstflight_lab::conform::{
     Answer, Connection, Difference, Foreign, Judge, OneOfOurs, Process, Rule, Side as Window, Step,
-    Table, Verdict, counterpart, kernel_counterpart, of_foreign, of_kernel, of_stack, scenarios,
+    Table as Plugged, Verdict, counterpart, kernel_counterpart, of_foreign, of_kernel, of_stack,
+    scenarios,
 };
 use firstflight_lab::request::named;
 use firstflight_lab::{
@@ -17,6 +17,7 @@ use firstflight_lab::{
 };
 use firstflight_path::Path;
 use firstflight_path::input::file_of;
+use firstflight_table::{Kind, Marked, Table};
 use std::path::{Path as FilePath, PathBuf};
 use std::time::Duration;
 
@@ -55,7 +56,7 @@ fn tolerance(text: &str) -> Result<u64, String> {
 }
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
-    check_outputs(options.json.as_ref(), None, &[])?;
+    check_outputs(options.json.as_ref(), &[])?;
     let held = Held::read(&options.controller)?;
     let against = one_arm(&held.against(options.against.as_deref())?)?;
     let arm = *against.arm()?;
@@ -191,7 +192,7 @@ pub(crate) struct TableOptions {
 #[allow(unsafe_code, reason = "a library that somebody names is run as any program of theirs")]
 pub(crate) fn run_table(options: &TableOptions) -> Result<Done, Error> {
     // SAFETY: whoever names the library vouches for it, as for a command after `exec:`.
-    let open = || unsafe { Table::open(&options.file) };
+    let open = || unsafe { Plugged::open(&options.file) };
     #[cfg(unix)]
     firstflight_lab::conform::answer(open)?;
     #[cfg(not(unix))]
@@ -215,9 +216,9 @@ fn open_table(file: &FilePath) -> Result<impl Foreign + use<>, Error> {
 
 #[cfg(not(unix))]
 #[allow(unsafe_code, reason = "a library that somebody names is run as any program of theirs")]
-fn open_table(file: &FilePath) -> Result<Table, Error> {
+fn open_table(file: &FilePath) -> Result<Plugged, Error> {
     // SAFETY: whoever names the library vouches for it, as for a command after `exec:`.
-    unsafe { Table::open(file) }
+    unsafe { Plugged::open(file) }
 }
 
 fn one_arm(text: &str) -> Result<NamedArm, Error> {
@@ -228,26 +229,26 @@ fn one_arm(text: &str) -> Result<NamedArm, Error> {
     }
 }
 
-fn sheet(connection: &Connection) -> Sheet {
+fn sheet(connection: &Connection) -> Table {
     let columns = [
-        ("rule", Side::Prose),
-        ("section", Side::Prose),
-        ("events", Side::Right),
-        ("differ", Side::Right),
-        ("on its own", Side::Right),
-        ("first at\nms", Side::Right),
-        ("theirs", Side::Right),
-        ("ours", Side::Right),
+        ("rule", Kind::Prose),
+        ("section", Kind::Prose),
+        ("events", Kind::Number),
+        ("differ", Kind::Number),
+        ("on its own", Kind::Number),
+        ("first at\nms", Kind::Number),
+        ("theirs", Kind::Number),
+        ("ours", Kind::Number),
     ];
-    let mut sheet = Sheet::new(connection.path.clone(), columns);
+    let mut sheet = Table::new(connection.path.clone(), columns);
     for row in &connection.verdict.rules {
         let first = row.first.as_ref().map(|first| &first.step);
         let rule = row.rule;
         sheet.row([
-            Field::from(row.rule.name()),
+            Marked::from(row.rule.name()),
             row.section.into(),
             row.events.to_string().into(),
-            Field::from(row.differ.to_string()).bold(row.on_its_own > 0),
+            Marked::from(row.differ.to_string()).bold(row.on_its_own > 0),
             row.on_its_own.to_string().into(),
             first.map_or_else(String::new, |step| format!("{:.1}", step.at_ms)).into(),
             first.map_or_else(String::new, |step| moved(rule, &step.theirs)).into(),
@@ -309,37 +310,37 @@ fn moved(rule: Rule, side: &Window) -> String {
 }
 
 /// The steps around a difference, in one line each.
-fn trace(found: &Difference) -> Sheet {
+fn trace(found: &Difference) -> Table {
     let columns = [
-        ("ACK", Side::Right),
-        ("at\nms", Side::Right),
-        ("event", Side::Left),
-        ("acked", Side::Right),
-        ("lost", Side::Right),
-        ("in flight before", Side::Right),
-        ("phase (ours)", Side::Left),
-        ("cwnd theirs", Side::Right),
-        ("cwnd ours", Side::Right),
-        ("ssthresh theirs", Side::Right),
-        ("ssthresh ours", Side::Right),
+        ("ACK", Kind::Number),
+        ("at\nms", Kind::Number),
+        ("event", Kind::Name),
+        ("acked", Kind::Number),
+        ("lost", Kind::Number),
+        ("in flight before", Kind::Number),
+        ("phase (ours)", Kind::Name),
+        ("cwnd theirs", Kind::Number),
+        ("cwnd ours", Kind::Number),
+        ("ssthresh theirs", Kind::Number),
+        ("ssthresh ours", Kind::Number),
     ];
     let title = format!("{} ({})", found.rule.name(), found.section);
-    let mut sheet = Sheet::new(title, columns);
+    let mut sheet = Table::new(title, columns);
     let known = |value: Option<u64>| value.map_or("-".to_owned(), |value| value.to_string());
     let (before, after): (Vec<&Step>, Vec<&Step>) =
         found.around.iter().partition(|step| step.at_ms < found.step.at_ms);
     for step in before.into_iter().chain([&found.step]).chain(after) {
         let here = step.ack == found.step.ack && step.event == found.step.event;
         sheet.row([
-            Field::from(step.ack.to_string()).bold(here),
+            Marked::from(step.ack.to_string()).bold(here),
             format!("{:.3}", step.at_ms).into(),
             step.event.into(),
             step.acked_bytes.to_string().into(),
             step.lost_bytes.to_string().into(),
             known(step.inflight_bytes).into(),
             step.phase.name().into(),
-            Field::from(step.theirs.cwnd.to_string()).bold(here),
-            Field::from(step.ours.cwnd.to_string()).bold(here),
+            Marked::from(step.theirs.cwnd.to_string()).bold(here),
+            Marked::from(step.ours.cwnd.to_string()).bold(here),
             known(step.theirs.ssthresh).into(),
             known(step.ours.ssthresh).into(),
         ]);
@@ -383,7 +384,7 @@ impl Output for Answer {
         text
     }
 
-    fn sheets(&self) -> Vec<Sheet> {
+    fn sheets(&self) -> Vec<Table> {
         let mut sheets = Vec::new();
         for connection in &self.connections {
             sheets.push(sheet(connection));
@@ -393,8 +394,8 @@ impl Output for Answer {
         sheets
     }
 
-    fn rows(&self) -> Rows {
-        let mut rows = Rows::new(&[
+    fn rows(&self) -> Table {
+        let mut rows = Table::of_data([
             "path",
             "bytes",
             "rule",
@@ -408,7 +409,7 @@ impl Output for Answer {
         ]);
         for connection in &self.connections {
             for row in &connection.verdict.rules {
-                rows.row([
+                rows.values([
                     connection.path.clone().into(),
                     connection.bytes.into(),
                     row.rule.name().into(),

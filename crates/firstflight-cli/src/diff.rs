@@ -1,17 +1,16 @@
 //! `firstflight diff`: compares two results, such as those of two versions, paths or days.
 
 use crate::done::{Done, failed};
-use crate::files::{check_outputs, write_bytes};
-use crate::output::{Output, check_before, fitted, give, names};
-use crate::rows::{Rows, pretty};
+use crate::output::{Columns, Files, Output, fitted, produce};
+use crate::rows::pretty;
 use crate::run::command_line;
-use crate::sheet::{Field, Sheet, Side};
 use crate::terminal::{width, wrap};
 use clap::{Args, ValueEnum};
 use firstflight_lab::Error;
 use firstflight_lab::diff::{Change, Diff, Sense};
 use firstflight_lab::table::change;
 use firstflight_path::input;
+use firstflight_table::{Kind, Marked, Table};
 use std::path::{Path, PathBuf};
 
 #[derive(Args, Debug)]
@@ -46,17 +45,20 @@ enum FailIf {
 const MOST_TEXT: u64 = 1 << 30;
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
-    check_outputs(options.json.as_ref(), options.report.as_ref(), &[])?;
     let diff = read(&options.before, &options.after)?;
     let shown = Shown { diff: &diff, all: options.all };
-    check_before(options.json.as_ref(), &names(&shown.sheets()), &shown.rows().names)?;
-    if let Some(file) = &options.report {
-        let name = |file: &Path| file.display().to_string();
-        let [first, second] = [name(&options.before), name(&options.after)];
-        let page = diff.page(&first, &second, &command_line());
-        write_bytes(file, page)?;
-    }
-    give(options.json.as_ref(), &shown)?;
+    let files =
+        Files { json: options.json.as_ref(), others: &[("--report", options.report.as_deref())] };
+    produce(
+        &files,
+        Columns::OfResult,
+        || Ok(shown),
+        |shown, _| {
+            let [first, second] =
+                [&options.before, &options.after].map(|file| file.display().to_string());
+            Ok(shown.diff.page(&first, &second, &command_line()))
+        },
+    )?;
     Ok(match options.fail_if {
         Some(FailIf::Changed) if !diff.changes.is_empty() || !diff.alone.is_empty() => {
             Done::Because(format!("{} differ", count(diff.changes.len(), "number")))
@@ -93,13 +95,13 @@ impl Shown<'_> {
 }
 
 /// Columns for a measure of two results; [`crate::check`] judges them, `diff` shows them.
-pub(crate) const CHANGE: [(&str, Side); 6] = [
-    ("arm", Side::Left),
-    ("measure", Side::Left),
-    ("before", Side::Right),
-    ("after", Side::Right),
-    ("change", Side::Right),
-    ("verdict", Side::Left),
+pub(crate) const CHANGE: [(&str, Kind); 6] = [
+    ("arm", Kind::Name),
+    ("measure", Kind::Name),
+    ("before", Kind::Number),
+    ("after", Kind::Number),
+    ("change", Kind::Number),
+    ("verdict", Kind::Name),
 ];
 
 impl Output for Shown<'_> {
@@ -133,27 +135,27 @@ impl Output for Shown<'_> {
         text
     }
 
-    fn sheets(&self) -> Vec<Sheet> {
-        let mut sheet = Sheet::new("what differs", CHANGE).dropping(&["before", "after"]);
+    fn sheets(&self) -> Vec<Table> {
+        let mut sheet = Table::new("what differs", CHANGE).dropping(&["before", "after"]);
         let mut last = ("", "");
         for change in self.changes() {
             let arm = if last == (&change.of, &change.arm) { "" } else { &change.arm };
             last = (&change.of, &change.arm);
             let decides = matches!(change.sense, Sense::Worse | Sense::Better);
             sheet.row([
-                Field::from(arm),
+                Marked::from(arm),
                 change.measure.as_str().into(),
                 number(change.before).into(),
                 number(change.after).into(),
-                Field::from(percent(change.change_pct)).bold(decides),
+                Marked::from(percent(change.change_pct)).bold(decides),
                 told(change).into(),
             ]);
         }
         vec![sheet]
     }
 
-    fn rows(&self) -> Rows {
-        let mut rows = Rows::default();
+    fn rows(&self) -> Table {
+        let mut rows = Table::default();
         for change in &self.diff.changes {
             rows.record(&[], serde_json::to_value(change).unwrap_or_default());
         }

@@ -1,16 +1,13 @@
 //! `firstflight drill`: plays packetdrill scripts against our sender.
 
 use crate::done::{Done, failed};
-use crate::files::{check_outputs, write_bytes};
-use crate::output::{Output, fitted, show_with};
-use crate::rows::Rows;
-use crate::sheet::{Field, Sheet, Side};
+use crate::output::{Columns, Files, Output, fitted, produce};
 use crate::terminal::{say, width, wrap};
 use clap::Args;
 use firstflight_lab::drill::{Played, Script, Verdict, arm_of, play, record};
 use firstflight_lab::{Error, NamedArm, parse_arms};
 use firstflight_table::text::xml;
-use serde_json::json;
+use firstflight_table::{Kind, Marked, Table};
 use std::ffi::OsStr;
 use std::fmt::{Display, Write};
 use std::fs;
@@ -49,7 +46,6 @@ struct Row {
 }
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
-    check_outputs(options.json.as_ref(), None, &[("--junit", options.junit.as_deref())])?;
     let arms = options.arms.as_deref().map(parse_arms).transpose()?;
     let files = scripts(&options.files)?;
     if options.record {
@@ -58,15 +54,17 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         }
         return recorded(&files, arms.as_deref());
     }
-    let mut rows = Vec::new();
-    for file in &files {
-        rows.extend(play_file(file, &options.on, arms.as_deref())?);
-    }
-    let answer = Answer { rows };
-    if let Some(file) = &options.junit {
-        write_bytes(file, answer.junit().as_bytes())?;
-    }
-    show_with(options.json.as_ref(), &answer)?;
+    let play = || {
+        let mut rows = Vec::new();
+        for file in &files {
+            rows.extend(play_file(file, &options.on, arms.as_deref())?);
+        }
+        Ok(Answer { rows })
+    };
+    let outputs =
+        Files { json: options.json.as_ref(), others: &[("--junit", options.junit.as_deref())] };
+    let answer =
+        produce(&outputs, Columns::OfResult, play, |answer: &Answer, _| Ok(answer.junit()))?;
     Ok(if answer.count("fail") > 0 { Done::Short } else { Done::Well })
 }
 
@@ -241,18 +239,18 @@ impl Output for Answer {
         text
     }
 
-    fn sheets(&self) -> Vec<Sheet> {
+    fn sheets(&self) -> Vec<Table> {
         let several = self.rows.windows(2).any(|pair| pair[0].script == pair[1].script);
         let mut columns = vec![
-            ("script", Side::Prose),
-            ("verdict", Side::Left),
-            ("line", Side::Right),
-            ("reason", Side::Prose),
+            ("script", Kind::Prose),
+            ("verdict", Kind::Name),
+            ("line", Kind::Number),
+            ("reason", Kind::Prose),
         ];
         if several {
-            columns.insert(1, ("arm", Side::Prose));
+            columns.insert(1, ("arm", Kind::Prose));
         }
-        let mut sheet = Sheet::new(String::new(), columns);
+        let mut sheet = Table::new(String::new(), columns);
         for row in &self.rows {
             let verdict = &row.played.verdict;
             let (line, why) = match (verdict.reason(), row.played.unknown.len()) {
@@ -265,8 +263,8 @@ impl Output for Answer {
                 ),
             };
             let mut cells = vec![
-                Field::from(row.script.clone()),
-                Field::from(verdict.name()).bold(matches!(verdict, Verdict::Fail { .. })),
+                Marked::from(row.script.clone()),
+                Marked::from(verdict.name()).bold(matches!(verdict, Verdict::Fail { .. })),
                 line.into(),
                 why.into(),
             ];
@@ -278,20 +276,20 @@ impl Output for Answer {
         vec![sheet]
     }
 
-    fn rows(&self) -> Rows {
+    fn rows(&self) -> Table {
         let mut rows =
-            Rows::new(&["script", "arm", "verdict", "line", "reason", "judged", "not_judged"]);
+            Table::of_data(["script", "arm", "verdict", "line", "reason", "judged", "not_judged"]);
         for row in &self.rows {
             let verdict = &row.played.verdict;
             let (line, why) = verdict.reason().unzip();
-            rows.row([
-                json!(row.script),
-                json!(row.arm),
-                json!(verdict.name()),
-                json!(line),
-                json!(why),
-                json!(row.played.judged),
-                json!(row.played.unknown.len()),
+            rows.values([
+                row.script.clone().into(),
+                row.arm.clone().into(),
+                verdict.name().into(),
+                line.into(),
+                why.into(),
+                row.played.judged.into(),
+                row.played.unknown.len().into(),
             ]);
         }
         rows

@@ -1,17 +1,12 @@
 //! `firstflight evaluate`.
 
 use crate::done::{Done, failed};
-use crate::files::{check_outputs, write_bytes};
-use crate::fit::fitted;
-use crate::output::{Output, check_before, give, names};
+use crate::output::{Columns, Files, Output, produce};
 use crate::progress::{Progress, Unit};
-use crate::rows::Rows;
 use crate::run::{command_line, on_threads, threads};
-use crate::sheet::{Field, Sheet, Side};
 use crate::stop::graceful;
-use crate::terminal::{CAUTION, QUIET, TITLE, width, wrap};
+use crate::terminal::{width, wrap};
 use clap::{Args, ValueEnum};
-use comfy_table::Color;
 use firstflight_evaluate::{
     Basis, Battery, Cell, CellRow, Change, DEFAULT_BASELINE, Declaration, Effort, Evaluation,
     Older, Place, Report, Verdict, cells, evaluate, evidence, figure, junit, markdown, place,
@@ -20,7 +15,8 @@ use firstflight_lab::arms::NamedArm;
 use firstflight_lab::request::seed;
 use firstflight_lab::{Error, Testbeds, parse_arms};
 use firstflight_path::input::{MOST_TEXT, read_text};
-use serde_json::{Value, json};
+use firstflight_table::{Cell as Datum, Document, Kind, Marked, Table, Tone};
+use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
@@ -108,6 +104,21 @@ fn tolerance(text: &str) -> Result<f64, String> {
 }
 
 impl Options {
+    /// The files that it writes, beside JSON.
+    fn outputs(&self) -> [(&'static str, Option<&Path>); 4] {
+        [
+            ("--report", self.report.as_deref()),
+            ("--annex", self.annex.as_deref()),
+            ("--junit", self.junit.as_deref()),
+            ("--markdown", self.markdown.as_deref()),
+        ]
+    }
+
+    fn wants_xml(&self) -> bool {
+        let end = self.annex.as_deref().and_then(Path::extension);
+        end.is_some_and(|end| end.eq_ignore_ascii_case("xml"))
+    }
+
     fn effort(&self) -> Effort {
         match (self.quick, self.full) {
             (true, _) => Effort::Quick,
@@ -163,60 +174,66 @@ fn check(options: &Options) -> Result<(), Error> {
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     check(options)?;
-    let others = [
-        ("--annex", options.annex.as_deref()),
-        ("--junit", options.junit.as_deref()),
-        ("--markdown", options.markdown.as_deref()),
-    ];
-    check_outputs(options.json.as_ref(), options.report.as_ref(), &others)?;
     let battery = options.battery.as_deref().map_or_else(Battery::builtin, Battery::read)?;
     if options.list {
         let criteria = battery.select(&options.criteria)?;
         let cells = cells(&battery, &criteria, options.effort())?;
-        return shown(options, &List { battery, criteria, cells });
+        return shown(options, || Ok(List { battery, criteria, cells }), |_| String::new());
     }
     let evaluation = options.evaluation(battery)?;
     if let Some(cell) = &options.cell {
-        let place = on_threads(options.threads, || place(&evaluation, cell, options.seed))?;
-        let one = OneCell(place);
-        // Invalid options for the output are refused here.
-        let done = shown(options, &one)?;
-        if let Some(file) = &options.report {
-            let page = one.0.page(&command_line());
-            write_bytes(file, page)?;
-        }
-        return Ok(done);
+        let run = || on_threads(options.threads, || place(&evaluation, cell, options.seed));
+        return shown(options, || run().map(OneCell), |one| one.0.page(&command_line()));
     }
     let job = evaluation.job()?;
     if options.dry_run {
-        return shown(options, &Dry { evaluation: &evaluation, job });
+        return shown(options, || Ok(Dry { evaluation: &evaluation, job }), |_| String::new());
     }
     let older = options.against.as_deref().map(older).transpose()?;
-    check_before(options.json.as_ref(), &Sheet::new("", COLUMNS).names(), &Rows::new(&RAW).names)?;
+    let files = Files { json: options.json.as_ref(), others: &options.outputs() };
+    let columns = Columns::Known((Table::new("", COLUMNS).names(), RAW.map(str::to_owned).into()));
+    let run = || measured(options, &evaluation, job.packets, older.as_ref());
+    let done = produce(&files, columns, run, |done, option| {
+        let Shown { report, places, changes } = done;
+        Ok(match (option, &older) {
+            ("--annex", _) if options.wants_xml() => report.annex_xml(),
+            ("--annex", _) => report.annex(),
+            ("--junit", _) => junit(changes, report),
+            ("--markdown", Some(older)) => markdown(changes, older, report),
+            _ => report.page(&command_line(), places),
+        })
+    })?;
+    Ok(ended(options, &done))
+}
+
+/// Runs the evaluation, and the cells that its page plots.
+fn measured(
+    options: &Options,
+    evaluation: &Evaluation,
+    packets: u64,
+    older: Option<&Older>,
+) -> Result<Shown, Error> {
     let progress = Progress::begin(
         "{bar:20} {percent} %, about {eta} left",
         Unit::Thousands("packets"),
-        Some(job.packets / 1_000),
+        Some(packets / 1_000),
     );
     let stop = graceful("stopping with the results so far").flag();
     let tick = |packets: u64| progress.inc(packets / 1_000);
-    let report = on_threads(options.threads, || evaluate(&evaluation, &tick, stop));
+    let report = on_threads(options.threads, || evaluate(evaluation, &tick, stop));
     drop(progress);
     let report = report?;
-    if let Some(file) = &options.annex {
-        let is_xml = file.extension().is_some_and(|end| end.eq_ignore_ascii_case("xml"));
-        write_bytes(file, if is_xml { report.annex_xml() } else { report.annex() })?;
-    }
-    if let Some(file) = &options.report {
-        let places = on_threads(options.threads, || {
-            evidence(&evaluation, &report, &AtomicBool::new(false))
-        })?;
-        let page = report.page(&command_line(), &places);
-        write_bytes(file, page)?;
-    }
-    let worse = older.map_or(Ok(Vec::new()), |older| compared(options, &report, &older))?;
-    give(options.json.as_ref(), &Shown(&report))?;
-    Ok(ended(options, &report, &worse))
+    let places = match options.report {
+        Some(_) => {
+            on_threads(options.threads, || evidence(evaluation, &report, &AtomicBool::new(false)))?
+        }
+        None => Vec::new(),
+    };
+    let changes = match older {
+        Some(older) => report.against(older, options.tolerance)?,
+        None => Vec::new(),
+    };
+    Ok(Shown { report, places, changes })
 }
 
 fn older(file: &Path) -> Result<Older, Error> {
@@ -224,25 +241,13 @@ fn older(file: &Path) -> Result<Older, Error> {
     Older::parse(&file.display().to_string(), &text)
 }
 
-/// Compares the report with an earlier one and writes the requested files. Returns the sections
-/// that have become worse.
-fn compared(options: &Options, report: &Report, older: &Older) -> Result<Vec<String>, Error> {
-    let changes = report.against(older, options.tolerance)?;
-    if let Some(file) = &options.junit {
-        let text = junit(&changes, report);
-        write_bytes(file, text)?;
-    }
-    if let Some(file) = &options.markdown {
-        let text = markdown(&changes, older, report);
-        write_bytes(file, text)?;
-    }
-    let fell = |change: Change| {
-        change.worse.first().map(|line| format!("{} has become worse: {line}", change.section))
+fn ended(options: &Options, done: &Shown) -> Done {
+    let Shown { report, changes, .. } = done;
+    let fell = |change: &Change| {
+        let line = change.worse.first()?;
+        Some(format!("{} has become worse: {line}", change.section))
     };
-    Ok(changes.into_iter().filter_map(fell).collect())
-}
-
-fn ended(options: &Options, report: &Report, worse: &[String]) -> Done {
+    let worse: Vec<String> = changes.iter().filter_map(fell).collect();
     if !report.broken.is_empty() {
         return Done::Because(report.broken.join("; "));
     }
@@ -259,16 +264,22 @@ fn ended(options: &Options, report: &Report, worse: &[String]) -> Done {
     Done::Well
 }
 
-/// Shows a result that is available at once.
-fn shown(options: &Options, output: &dyn Output) -> Result<Done, Error> {
-    let page = options.report.is_some() && options.cell.is_none();
-    let given = [("annex", options.annex.is_some()), ("report", page)];
+/// Shows a result that is available at once, which has no file but the page of a cell.
+fn shown<T: Output>(
+    options: &Options,
+    run: impl FnOnce() -> Result<T, Error>,
+    page: impl Fn(&T) -> String,
+) -> Result<Done, Error> {
+    let given = [
+        ("annex", options.annex.is_some()),
+        ("report", options.report.is_some() && options.cell.is_none()),
+    ];
     let given = given.into_iter().chain([("against", options.against.is_some())]);
     if let Some((option, _)) = given.into_iter().find(|(_, given)| *given) {
         return Err(Error::new(format!("--{option}: this run has no results")));
     }
-    check_before(options.json.as_ref(), &names(&output.sheets()), &output.rows().names)?;
-    give(options.json.as_ref(), output).map(|()| Done::Well)
+    let files = Files { json: options.json.as_ref(), others: &options.outputs() };
+    produce(&files, Columns::OfResult, run, |output, _| Ok(page(output))).map(|_| Done::Well)
 }
 
 /// Criteria and their cells.
@@ -279,21 +290,14 @@ struct List {
 }
 
 impl Output for List {
-    fn text(&self) -> String {
-        let sheets: String = self.sheets().iter().map(fitted).collect();
-        let Battery { version, sha256, .. } = &self.battery;
-        let line = format!("battery rfc9743 {version}, SHA-256 {sha256}");
-        format!("{sheets}\n{QUIET}{}{QUIET:#}\n", wrap(&line, 0, width()))
-    }
-
-    fn sheets(&self) -> Vec<Sheet> {
+    fn document(&self) -> Document {
         let columns = [
-            ("section", Side::Left),
-            ("criterion", Side::Prose),
-            ("RFC", Side::Prose),
-            ("cells", Side::Prose),
+            ("section", Kind::Name),
+            ("criterion", Kind::Prose),
+            ("RFC", Kind::Prose),
+            ("cells", Kind::Prose),
         ];
-        let mut sheet = Sheet::new("", columns);
+        let mut sheet = Table::new("", columns);
         for index in &self.criteria {
             let criterion = &self.battery.criteria[*index];
             let cells: Vec<&str> = self
@@ -315,13 +319,17 @@ impl Output for List {
             let Words { section, title, strength } = Words::of(criterion);
             sheet.row([section, title, strength, &cells]);
         }
-        vec![sheet]
+        let Battery { version, sha256, .. } = &self.battery;
+        let mut out = Document::default();
+        out.table(sheet);
+        out.note([format!("battery rfc9743 {version}, SHA-256 {sha256}")]);
+        out
     }
 
-    fn rows(&self) -> Rows {
-        let mut rows = Rows::new(&["cell", "path", "seconds", "flows", "seeds"]);
+    fn rows(&self) -> Table {
+        let mut rows = Table::of_data(["cell", "path", "seconds", "flows", "seeds"]);
         for cell in &self.cells {
-            rows.row([
+            rows.values([
                 cell.id.as_str().into(),
                 cell.path.to_string().into(),
                 (cell.time.0 as f64 / 1e9).into(),
@@ -390,9 +398,9 @@ impl Output for Dry<'_> {
         wrap(&line, 0, width()) + "\n"
     }
 
-    fn sheets(&self) -> Vec<Sheet> {
+    fn sheets(&self) -> Vec<Table> {
         let headers = ["effort", "cells", "plans", "runs", "packets", "minutes"];
-        let mut sheet = Sheet::of_numbers("", &headers, 1);
+        let mut sheet = Table::of_numbers("", &headers, 1);
         let job = self.job;
         let cells = [job.cells.into(), job.plans.into(), job.runs, job.packets];
         let numbers = cells.map(|number| number.to_string());
@@ -402,11 +410,11 @@ impl Output for Dry<'_> {
         vec![sheet]
     }
 
-    fn rows(&self) -> Rows {
+    fn rows(&self) -> Table {
         let mut rows =
-            Rows::new(&["effort", "cells", "plans", "runs", "packets", "minutes_on_two_cores"]);
+            Table::of_data(["effort", "cells", "plans", "runs", "packets", "minutes_on_two_cores"]);
         let job = self.job;
-        rows.row([
+        rows.values([
             self.evaluation.effort.name().into(),
             job.cells.into(),
             job.plans.into(),
@@ -422,18 +430,15 @@ impl Output for Dry<'_> {
 struct OneCell(Place);
 
 impl Output for OneCell {
-    fn text(&self) -> String {
+    fn document(&self) -> Document {
         let place = &self.0;
         let head = format!("{}: {}, seed {}", place.cell, place.about, place.seed);
-        let sheets: String = self.sheets().iter().map(fitted).collect();
-        format!("{TITLE}{head}{TITLE:#}\n{}\n{sheets}\n", wrap(&place.path, 0, width()))
-    }
-
-    fn sheets(&self) -> Vec<Sheet> {
+        let mut out = Document::titled("", head);
+        out.paragraph(place.path.as_str());
         let seats: Vec<String> = self.0.runs.iter().map(|run| run.seat.clone()).collect();
-        let names = ["metric", "of", "window"].map(|name| (name.to_owned(), Side::Left));
-        let columns = names.into_iter().chain(seats.into_iter().map(|seat| (seat, Side::Right)));
-        let mut sheet = Sheet::new("", columns);
+        let names = ["metric", "of", "window"].map(|name| (name.to_owned(), Kind::Name));
+        let columns = names.into_iter().chain(seats.into_iter().map(|seat| (seat, Kind::Number)));
+        let mut sheet = Table::new("", columns);
         for number in &self.0.figures {
             let shown = |value: Option<f64>| {
                 value.map_or("-".to_owned(), |value| format!("{} {}", figure(value), number.unit))
@@ -446,14 +451,15 @@ impl Output for OneCell {
                 shown(number.baseline).trim().to_owned(),
             ]);
         }
-        vec![sheet]
+        out.table(sheet);
+        out
     }
 
-    fn rows(&self) -> Rows {
+    fn rows(&self) -> Table {
         let names = ["cell", "seed", "metric", "of", "window", "unit", "value", "baseline"];
-        let mut rows = Rows::new(&names);
+        let mut rows = Table::of_data(names);
         for number in &self.0.figures {
-            rows.row([
+            rows.values([
                 self.0.cell.as_str().into(),
                 self.0.seed.into(),
                 number.metric.as_str().into(),
@@ -473,14 +479,19 @@ impl Output for OneCell {
     }
 }
 
-struct Shown<'a>(&'a Report);
+/// An evaluation, the cells that its page plots, and how it differs from an earlier one.
+struct Shown {
+    report: Report,
+    places: Vec<(String, Place)>,
+    changes: Vec<Change>,
+}
 
-const COLUMNS: [(&str, Side); 5] = [
-    ("section", Side::Left),
-    ("criterion", Side::Prose),
-    ("RFC", Side::Prose),
-    ("verdict", Side::Left),
-    ("decided by", Side::Prose),
+const COLUMNS: [(&str, Kind); 5] = [
+    ("section", Kind::Name),
+    ("criterion", Kind::Prose),
+    ("RFC", Kind::Prose),
+    ("verdict", Kind::Name),
+    ("decided by", Kind::Prose),
 ];
 
 /// Columns for every rule in every cell.
@@ -509,61 +520,55 @@ const RAW: [&str; 22] = [
     "basis",
 ];
 
-fn colour(verdict: Verdict) -> Option<Color> {
+fn tone(verdict: Verdict) -> Option<Tone> {
     match verdict {
-        Verdict::Concern => Some(Color::Red),
-        Verdict::Undecided => Some(Color::Yellow),
-        Verdict::Pass => Some(Color::Green),
+        Verdict::Concern => Some(Tone::Bad),
+        Verdict::Undecided => Some(Tone::Fair),
+        Verdict::Pass => Some(Tone::Good),
         _ => None,
     }
 }
 
-impl Output for Shown<'_> {
-    fn text(&self) -> String {
-        let report = self.0;
-        let wrapped = |text: &str| wrap(text, 0, width());
-        let head = format!("{TITLE}{}{TITLE:#}\n", wrapped(&report.summary()));
-        let sheets: String = self.sheets().iter().map(fitted).collect();
-        let concern = |(sentence, command): &(String, String)| {
-            format!("  {}\n    {command}\n", wrap(sentence, 2, width()))
-        };
-        let concerns: String = report.sentences().iter().map(concern).collect();
-        let trouble = |line: &String| format!("{CAUTION}{}{CAUTION:#}\n", wrapped(line));
-        let troubles: String = report.broken.iter().chain(&report.partial).map(trouble).collect();
-        let notes: String = report.notes.iter().map(|note| wrapped(note) + "\n").collect();
-        let method = wrapped(&report.method());
-        format!("{head}{sheets}\n{concerns}{troubles}{QUIET}{notes}{method}{QUIET:#}\n")
-    }
-
-    fn sheets(&self) -> Vec<Sheet> {
-        let mut sheet = Sheet::new(self.0.summary(), COLUMNS).dropping(&["RFC"]);
-        for row in &self.0.criteria {
-            let verdict = Field { colour: colour(row.verdict), ..row.verdict.name().into() };
-            let [section, title, strength] = [&row.section, &row.title, &row.strength];
-            let words = [section, title, strength].map(|text| Field::from(text.as_str()));
-            sheet.row(words.into_iter().chain([verdict, Field::from(row.decided())]));
+impl Output for Shown {
+    fn document(&self) -> Document {
+        let report = &self.report;
+        let mut out = Document::titled("", report.summary());
+        let mut table = Table::new(report.summary(), COLUMNS).dropping(&["RFC"]);
+        for row in &report.criteria {
+            let verdict = Marked::from(row.verdict.name()).tone(tone(row.verdict));
+            let words = [&row.section, &row.title, &row.strength].map(Marked::from);
+            table.row(words.into_iter().chain([verdict, row.decided().into()]));
         }
-        vec![sheet]
+        out.table(table);
+        for (sentence, command) in report.sentences() {
+            out.items([sentence]);
+            out.code(command);
+        }
+        for line in report.broken.iter().chain(&report.partial) {
+            out.warning(line.as_str());
+        }
+        out.note(report.notes.iter().cloned().chain([report.method()]));
+        out
     }
 
-    fn rows(&self) -> Rows {
-        let mut rows = Rows::new(&RAW);
-        for criterion in &self.0.criteria {
+    fn rows(&self) -> Table {
+        let mut rows = Table::of_data(RAW);
+        for criterion in &self.report.criteria {
             for row in &criterion.judges {
-                rows.row(values(&criterion.section, row));
+                rows.values(values(&criterion.section, row));
             }
         }
         rows
     }
 
     fn json(&self) -> Result<String, Error> {
-        self.0.to_json()
+        self.report.to_json()
     }
 }
 
-fn values(section: &str, row: &CellRow) -> Vec<Value> {
+fn values<'a>(section: &'a str, row: &'a CellRow) -> Vec<Datum<'a>> {
     let [low, high] = row.interval.map_or([None; 2], |ends| ends.map(Some));
-    let rule = serde_json::to_value(row.rule).unwrap_or_default();
+    let rule = serde_json::to_value(row.rule).unwrap_or_default().into();
     vec![
         section.into(),
         row.cell.as_str().into(),

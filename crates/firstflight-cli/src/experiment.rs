@@ -8,18 +8,17 @@ use crate::done::Done;
 use crate::files::{check_folder_of_ours, check_outputs, make_folder, tame, write_bytes};
 use crate::output::{Output, give, is_for_people};
 use crate::results::{lay_out, sheet};
-use crate::rows::Rows;
 use crate::run::{command_line, on_threads, quoted, threads};
-use crate::sheet::Sheet;
 use crate::terminal::{QUIET, TITLE, note, say};
 use clap::{Args, Parser};
 use firstflight_lab::compare::Keep;
-use firstflight_lab::report::{Column, Row, Table};
+use firstflight_lab::report::{Column, Row, Table as Results};
 use firstflight_lab::request::{
     AbRequest, Answer, Asked, CompareRequest, Experiment, ExperimentCell, line, testbeds, words,
 };
 use firstflight_lab::table::figure;
 use firstflight_lab::{Error, Testbed};
+use firstflight_table::Table;
 use firstflight_table::text::one_line;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -145,8 +144,8 @@ fn name(cell: &ExperimentCell) -> String {
 
 /// Checks before the run that every output can be written.
 fn check_places(options: &Options, cells: &[ExperimentCell]) -> Result<(), Error> {
-    let page = options.report.as_ref().filter(|_| cells.len() == 1);
-    check_outputs(options.json.as_ref(), page, &[])?;
+    let page = options.report.as_deref().filter(|_| cells.len() == 1);
+    check_outputs(options.json.as_ref(), &[("--report", page)])?;
     let Some(report) = &options.report else { return Ok(()) };
     if cells.iter().any(|cell| matches!(cell.asked, Asked::Together(_))) {
         return Err(Error::new(
@@ -199,13 +198,13 @@ impl Output for Finished<'_> {
         as_text(self.file.title(), self.cells, self.answers)
     }
 
-    fn sheets(&self) -> Vec<Sheet> {
+    fn sheets(&self) -> Vec<Table> {
         let of_cell = |(cell, answer): (&ExperimentCell, &Answer)| {
             let name = name(cell);
-            let titled = move |sheet: Sheet| sheet.titled(&name);
+            let titled = move |sheet: Table| sheet.titled(&name);
             output_of(answer).sheets().into_iter().map(titled).collect::<Vec<_>>()
         };
-        let mut sheets: Vec<Sheet> =
+        let mut sheets: Vec<Table> =
             self.cells.iter().zip(self.answers).flat_map(of_cell).collect();
         if self.answers.len() > 1 {
             let (metric, table) = overview(self.cells, self.answers);
@@ -215,11 +214,11 @@ impl Output for Finished<'_> {
     }
 
     /// The rows for all paths and sizes; their own columns name the path.
-    fn rows(&self) -> Rows {
-        let mut rows = Rows::default();
+    fn rows(&self) -> Table {
+        let mut rows = Table::default();
         for (cell, answer) in self.cells.iter().zip(self.answers) {
             let bytes = cell.asked.plan().scenario.bytes;
-            rows.extend(&[("object_bytes", bytes.into())], output_of(answer).rows());
+            rows.extend(&[("object_bytes", bytes.into())], &output_of(answer).rows());
         }
         rows
     }
@@ -247,10 +246,10 @@ fn as_text(title: Option<&str>, cells: &[ExperimentCell], answers: &[Answer]) ->
 }
 
 /// The first column of every table side by side, and its header.
-fn overview(cells: &[ExperimentCell], answers: &[Answer]) -> (String, Table) {
+fn overview(cells: &[ExperimentCell], answers: &[Answer]) -> (String, Results) {
     /// Longer names would make the table wider than a screen.
     const WIDEST: usize = 24;
-    let tables: Vec<Table> = answers.iter().map(Answer::table).collect();
+    let tables: Vec<Results> = answers.iter().map(Answer::table).collect();
     let first = &tables[0].columns[0];
     let columns = cells.iter().enumerate().map(|(number, cell)| {
         let name = name(cell);
@@ -284,6 +283,6 @@ fn overview(cells: &[ExperimentCell], answers: &[Answer]) -> (String, Table) {
         near: marked(arm, |row| &row.near),
         ..row.clone()
     });
-    let overview = Table { columns: columns.collect(), rows: rows.collect() };
+    let overview = Results { columns: columns.collect(), rows: rows.collect() };
     (format!("{} of all", first.label), overview)
 }

@@ -76,7 +76,7 @@ mod with_quic {
         if piped && to_stdout {
             return Err(Error::new("--output - and --json -: allowed: one of them"));
         }
-        check_outputs(options.json.as_ref(), None, &[("--output", file)])?;
+        check_outputs(options.json.as_ref(), &[("--output", file)])?;
         let wanted = options
             .urls
             .iter()

@@ -31,38 +31,21 @@ pub(crate) fn to_stdout(json: Option<&PathBuf>) -> bool {
     json.is_some_and(|file| file.as_os_str() == "-")
 }
 
-/// Checks that every output file of a command can be written and that no two are the same: those of
-/// `--json` and `--report`, and others with the names of their options. Nothing is run or written
-/// before all files have been checked.
+/// Checks that every output file of a command can be written and that no two are the same: that of
+/// `--json`, and others with the names of their options. Nothing is run or written before all files
+/// have been checked.
 ///
 /// # Errors
 /// A one-line message.
 pub(crate) fn check_outputs(
     json: Option<&PathBuf>,
-    report: Option<&PathBuf>,
     others: &[(&str, Option<&Path>)],
 ) -> Result<(), Error> {
-    if report.is_some_and(|report| report.as_os_str() == "-") {
-        return Err(Error::new(
-            "--report -: a report goes to a file; `--json -` goes to standard output",
-        ));
-    }
-    if let Some(report) = report
-        && let Some(kind) = report.extension().and_then(std::ffi::OsStr::to_str)
-        && !["html", "htm", "xhtml"].contains(&kind.to_ascii_lowercase().as_str())
-        && report.file_stem().is_some()
-        && !is_device(report)
-    {
-        return Err(Error::new(format!(
-            "--report {}: a report is a web page; name a .html file",
-            report.display()
-        )));
-    }
+    let report = others.iter().find(|(option, _)| *option == "--report");
+    report.and_then(|(_, file)| *file).map_or(Ok(()), check_report)?;
     let json = json.filter(|_| !to_stdout(json)).map(PathBuf::as_path);
     let mut known: Vec<(&str, &Path)> = Vec::new();
-    for &(option, file) in
-        [("--json", json), ("--report", report.map(PathBuf::as_path))].iter().chain(others)
-    {
+    for &(option, file) in [("--json", json)].iter().chain(others) {
         let Some(file) = file else { continue };
         if file.as_os_str() == "-" {
             return Err(Error::new(format!(
@@ -78,6 +61,26 @@ pub(crate) fn check_outputs(
             )));
         }
         known.push((option, file));
+    }
+    Ok(())
+}
+
+/// Checks that a report goes to a file that a browser opens as a page.
+fn check_report(report: &Path) -> Result<(), Error> {
+    if report.as_os_str() == "-" {
+        return Err(Error::new(
+            "--report -: a report goes to a file; `--json -` goes to standard output",
+        ));
+    }
+    if let Some(kind) = report.extension().and_then(std::ffi::OsStr::to_str)
+        && !["html", "htm", "xhtml"].contains(&kind.to_ascii_lowercase().as_str())
+        && report.file_stem().is_some()
+        && !is_device(report)
+    {
+        return Err(Error::new(format!(
+            "--report {}: a report is a web page; name a .html file",
+            report.display()
+        )));
     }
     Ok(())
 }

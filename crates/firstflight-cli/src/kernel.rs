@@ -72,12 +72,11 @@ mod with_bpf {
     use super::{Action, Done, Error, Options, Who};
     use crate::exits::Exits;
     use crate::output::{self, Output, fitted};
-    use crate::rows::Rows;
-    use crate::sheet::{Sheet, Side};
     use crate::stop::{graceful, never};
     use crate::terminal::{CAUTION, QUIET, say, whisper, width, wrap};
     use firstflight::ExitReason;
     use firstflight_linux::kernel::{self, ARMS, Exit, KernelArm, Loaded, Selection};
+    use firstflight_table::{Kind, Table};
     use std::process::Command;
     use std::time::Duration;
 
@@ -210,13 +209,13 @@ mod with_bpf {
             format!("{}{QUIET}{line}{QUIET:#}\n", fitted(&self.sheets()))
         }
 
-        fn sheets(&self) -> Vec<Sheet> {
+        fn sheets(&self) -> Vec<Table> {
             let columns = [
-                ("arm\n  name in the kernel", Side::Left),
-                ("state", Side::Left),
-                ("what it is", Side::Prose),
+                ("arm\n  name in the kernel", Kind::Name),
+                ("state", Kind::Name),
+                ("what it is", Kind::Prose),
             ];
-            let mut sheet = Sheet::new("arms of the kernel", columns);
+            let mut sheet = Table::new("arms of the kernel", columns);
             for arm in ARMS {
                 let names = format!("{}\n  {}", arm.name, arm.kernel_name);
                 sheet.row([names, self.state(arm), arm.about.to_owned()]);
@@ -224,11 +223,11 @@ mod with_bpf {
             vec![sheet]
         }
 
-        fn rows(&self) -> Rows {
+        fn rows(&self) -> Table {
             let mut rows =
-                Rows::new(&["arm", "kernel_name", "loaded", "pinned", "default", "about"]);
+                Table::of_data(["arm", "kernel_name", "loaded", "pinned", "default", "about"]);
             for arm in ARMS {
-                rows.row([
+                rows.values([
                     arm.name.into(),
                     arm.kernel_name.into(),
                     self.is_loaded(arm).into(),

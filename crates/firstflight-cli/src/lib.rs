@@ -56,7 +56,6 @@ mod kernel;
 #[cfg(target_os = "linux")]
 mod link;
 mod list;
-mod markup;
 mod output;
 pub mod parts;
 mod populations;
@@ -75,7 +74,6 @@ mod run;
 mod secret;
 mod serve;
 mod sharing;
-mod sheet;
 mod stop;
 mod terminal;
 mod traces;

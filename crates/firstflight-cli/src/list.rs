@@ -3,14 +3,13 @@
 
 use crate::done::Done;
 use crate::output::{Output, fitted, prose, show};
-use crate::rows::Rows;
-use crate::sheet::{Sheet, Side};
 use clap::Args;
 use firstflight::arm::SenderParams;
 use firstflight::arm::{AVOIDANCES, Arm, Part, RECOVERIES, SHORT_NAMES, STARTUPS};
 use firstflight::options::OptionDoc;
 use firstflight_lab::{Error, STACK_ARMS, default_of, own};
 use firstflight_path::{Builtin, Path, builtins, suggestion};
+use firstflight_table::{Kind, Table};
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
@@ -60,7 +59,7 @@ impl Arms {
     }
 
     /// A part: a line with its description and source, and a table of its options.
-    fn one(&self) -> Vec<Sheet> {
+    fn one(&self) -> Vec<Table> {
         let mut sheets = Vec::new();
         for ((header, _, parts), start) in
             KINDS.into_iter().zip(["", "slowstart/", "slowstart/cubic/"])
@@ -78,8 +77,8 @@ impl Arms {
         }
         for short in SHORT_NAMES.iter().filter(|short| self.wants(short.name)) {
             let columns =
-                [("short name", Side::Left), ("arm", Side::Prose), ("what it is", Side::Prose)];
-            let mut about = Sheet::new("", columns);
+                [("short name", Kind::Name), ("arm", Kind::Prose), ("what it is", Kind::Prose)];
+            let mut about = Table::new("", columns);
             about.row([short.name, short.arm, short.summary]);
             sheets.push(about);
         }
@@ -96,7 +95,7 @@ impl Arms {
         sheets
     }
 
-    fn all() -> Vec<Sheet> {
+    fn all() -> Vec<Table> {
         let mut sheets = Vec::new();
         for (header, _, parts) in KINDS {
             let mut sheet = listed(header);
@@ -140,16 +139,16 @@ impl Output for Arms {
         format!("{}\n{sheets}", prose(&about))
     }
 
-    fn sheets(&self) -> Vec<Sheet> {
+    fn sheets(&self) -> Vec<Table> {
         if self.name.is_some() { self.one() } else { Arms::all() }
     }
 
     /// A row for each part, option, short name and stack controller.
-    fn rows(&self) -> Rows {
-        let mut rows = Rows::new(&["kind", "name", "option", "values", "arm", "summary", "source"]);
+    fn rows(&self) -> Table {
+        let mut rows =
+            Table::of_data(["kind", "name", "option", "values", "arm", "summary", "source"]);
         let mut row = |cells: [&str; 7]| {
-            let value = |text: &str| Some(text).filter(|text| !text.is_empty()).into();
-            rows.row(cells.map(value));
+            rows.values(cells.map(|text| Some(text).filter(|text| !text.is_empty()).into()));
         };
         for (_, kind, parts) in KINDS {
             for part in parts.iter().filter(|part| self.wants(part.name)) {
@@ -173,25 +172,25 @@ impl Output for Arms {
 }
 
 /// A table with one line per item.
-fn listed(header: &str) -> Sheet {
-    Sheet::new("", [(header, Side::Left), ("what it is", Side::Prose)])
+fn listed(header: &str) -> Table {
+    Table::new("", [(header, Kind::Name), ("what it is", Kind::Prose)])
 }
 
 /// A table about one item.
-fn described(header: &str) -> Sheet {
-    let columns = [(header, Side::Left), ("what it is", Side::Prose), ("source", Side::Prose)];
-    Sheet::new("", columns)
+fn described(header: &str) -> Table {
+    let columns = [(header, Kind::Name), ("what it is", Kind::Prose), ("source", Kind::Prose)];
+    Table::new("", columns)
 }
 
 /// The options of a part, if it has any; an option between `before` and `)` makes an arm.
-fn options(docs: &[OptionDoc], before: &str) -> Option<Sheet> {
+fn options(docs: &[OptionDoc], before: &str) -> Option<Table> {
     let columns = [
-        ("option", Side::Left),
-        ("values", Side::Prose),
-        ("default", Side::Left),
-        ("meaning", Side::Prose),
+        ("option", Kind::Name),
+        ("values", Kind::Prose),
+        ("default", Kind::Name),
+        ("meaning", Kind::Prose),
     ];
-    let mut sheet = Sheet::new("options", columns);
+    let mut sheet = Table::new("options", columns);
     let plain = Arm::parse(before.trim_end_matches(['@', '('])).ok();
     for doc in docs {
         let set = |option: &str| Arm::parse(&format!("{before}{option})")).ok();
@@ -238,11 +237,11 @@ impl Output for Paths {
         format!("{}\n{sheets}", prose(&about))
     }
 
-    fn sheets(&self) -> Vec<Sheet> {
+    fn sheets(&self) -> Vec<Table> {
         if !self.all {
-            let columns = [("path", Side::Left), ("value", Side::Prose)];
+            let columns = [("path", Kind::Name), ("value", Kind::Prose)];
             let one = |path: &Builtin| {
-                let mut sheet = Sheet::new("", columns);
+                let mut sheet = Table::new("", columns);
                 let aliases: Vec<_> = path.aliases().collect();
                 let mut row = |name: &str, value: &str| sheet.row([name, value]);
                 row("name", path.name);
@@ -271,12 +270,12 @@ impl Output for Paths {
         KINDS_OF_PATHS.map(of).into()
     }
 
-    fn rows(&self) -> Rows {
-        let mut rows = Rows::new(&["name", "kind", "aliases", "path", "about", "source"]);
+    fn rows(&self) -> Table {
+        let mut rows = Table::of_data(["name", "kind", "aliases", "path", "about", "source"]);
         for path in self.paths {
             let aliases = path.aliases().collect::<Vec<_>>().join(" ");
             let cells = [path.name, path.kind(), &aliases, path.text, path.about, path.source];
-            rows.row(cells.map(Into::into));
+            rows.values(cells.map(Into::into));
         }
         rows
     }

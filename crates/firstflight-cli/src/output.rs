@@ -1,32 +1,40 @@
 //! Output of results in the requested format, for all commands.
 
-use crate::files::{to_stdout, write_whole};
-use crate::fit::{self, asked, check, chosen};
+use crate::files::{check_outputs, to_stdout, write_bytes, write_whole};
+use crate::fit::{self, asked, check};
 use crate::format::Format;
-use crate::markup::{latex, markdown};
-use crate::rows::Rows;
-use crate::sheet::Sheet;
 use crate::terminal::{say, width, wrap};
 use firstflight_lab::Error;
-use std::path::PathBuf;
+use firstflight_table::terminal::{chosen, has_some};
+use firstflight_table::{Document, Table};
+use std::path::{Path, PathBuf};
 
 /// The result of a command.
 pub(crate) trait Output {
-    /// The tables and their headings, for people.
-    fn text(&self) -> String;
+    /// What people read.
+    fn document(&self) -> Document {
+        self.sheets().into()
+    }
+
+    /// The same as text for a terminal.
+    fn text(&self) -> String {
+        fit::document(&self.document())
+    }
 
     /// The tables alone.
-    fn sheets(&self) -> Vec<Sheet>;
+    fn sheets(&self) -> Vec<Table> {
+        self.document().tables().into_iter().cloned().collect()
+    }
 
     /// The data, one row per case.
-    fn rows(&self) -> Rows;
+    fn rows(&self) -> Table;
 
     /// The whole result, as in `--json`.
     ///
     /// # Errors
     /// A one-line message.
     fn json(&self) -> Result<String, Error> {
-        self.rows().to_json()
+        self.rows().to_json().map_err(|error| Error::new(error.to_string()))
     }
 
     /// Writes the same JSON piece by piece, so that it need not fit in memory.
@@ -78,7 +86,7 @@ pub(crate) fn check_before(
         }
         Format::Json => Ok(()),
         Format::Csv => check(raw, &asked.columns),
-        Format::Table | Format::Md | Format::Tex => check(shown, &asked.columns),
+        _ => check(shown, &asked.columns),
     }
 }
 
@@ -97,14 +105,58 @@ pub(crate) fn no_tables(command: &str) -> Result<(), Error> {
 }
 
 /// Names of all columns of some tables, without duplicates.
-pub(crate) fn names(sheets: &[Sheet]) -> Vec<String> {
+pub(crate) fn names(sheets: &[Table]) -> Vec<String> {
     let mut names = Vec::new();
-    for name in sheets.iter().flat_map(Sheet::names) {
+    for name in sheets.iter().flat_map(Table::names) {
         if !names.contains(&name) {
             names.push(name);
         }
     }
     names
+}
+
+/// The files that a command writes: that of `--json`, and others with the names of their options.
+pub(crate) struct Files<'a> {
+    pub(crate) json: Option<&'a PathBuf>,
+    pub(crate) others: &'a [(&'static str, Option<&'a Path>)],
+}
+
+/// Names of the columns in `--columns` that a command knows.
+pub(crate) enum Columns {
+    /// Those of its tables and of its data, known before it runs.
+    Known((Vec<String>, Vec<String>)),
+    /// Those of its result, which takes no time.
+    OfResult,
+}
+
+/// Runs a command: checks its outputs, runs it, writes its files and shows the result. `file`
+/// renders the file of an option.
+///
+/// # Errors
+/// A one-line message; nothing is run or written if an output cannot be written.
+pub(crate) fn produce<T: Output>(
+    files: &Files<'_>,
+    columns: Columns,
+    run: impl FnOnce() -> Result<T, Error>,
+    file: impl Fn(&T, &str) -> Result<String, Error>,
+) -> Result<T, Error> {
+    let Files { json, others } = *files;
+    check_outputs(json, others)?;
+    let is_known = match columns {
+        Columns::Known((shown, raw)) => check_before(json, &shown, &raw).map(|()| true)?,
+        Columns::OfResult => false,
+    };
+    let result = run()?;
+    if !is_known {
+        check_before(json, &names(&result.sheets()), &result.rows().names())?;
+    }
+    for (option, path) in others {
+        if let Some(path) = path {
+            write_bytes(path, file(&result, option)?)?;
+        }
+    }
+    give(json, &result)?;
+    Ok(result)
 }
 
 /// Shows a result that was available at once.
@@ -120,7 +172,7 @@ pub(crate) fn show(output: &dyn Output) -> Result<(), Error> {
 /// # Errors
 /// The errors of [`show`].
 pub(crate) fn show_with(json: Option<&PathBuf>, output: &dyn Output) -> Result<(), Error> {
-    check_before(json, &names(&output.sheets()), &output.rows().names)?;
+    check_before(json, &names(&output.sheets()), &output.rows().names())?;
     give(json, output)
 }
 
@@ -154,30 +206,28 @@ pub(crate) fn wants_json(json: Option<&PathBuf>) -> bool {
 
 fn written(format: Format, output: &dyn Output) -> Result<String, Error> {
     let columns = asked().columns;
-    let sheets = |one: fn(&Sheet, &[usize]) -> String| {
+    if let Some(one) = format.renderer() {
         let sheets = output.sheets();
         let shown = sheets.iter().map(|sheet| (sheet, chosen(&sheet.names(), &columns)));
         // Of several tables, those without any requested column are left out.
         let texts = shown
-            .filter(|(_, keep)| columns.is_empty() || keep.len() > 1 || sheets.len() == 1)
+            .filter(|(sheet, _)| has_some(sheet, &columns) || sheets.len() == 1)
             .map(|(sheet, keep)| one(sheet, &keep));
-        texts.collect::<Vec<_>>().join("\n")
-    };
+        return Ok(texts.collect::<Vec<_>>().join("\n"));
+    }
     match format {
-        Format::Table => Ok(output.text()),
-        Format::Md => Ok(sheets(markdown)),
-        Format::Tex => Ok(sheets(latex)),
         Format::Json => output.json(),
         Format::Csv => {
             let rows = output.rows();
-            Ok(rows.to_csv(&chosen(&rows.names, &columns)))
+            Ok(rows.to_csv(&chosen(&rows.names(), &columns)))
         }
+        _ => Ok(output.text()),
     }
 }
 
 /// Tables one below the other, fitted to the terminal, each with its title.
-pub(crate) fn fitted(sheets: &[Sheet]) -> String {
+pub(crate) fn fitted(sheets: &[Table]) -> String {
     let columns = asked().columns;
-    let some = |sheet: &&Sheet| columns.is_empty() || chosen(&sheet.names(), &columns).len() > 1;
+    let some = |sheet: &&Table| has_some(sheet, &columns);
     sheets.iter().filter(some).map(|sheet| fit::fitted(sheet) + "\n").collect()
 }

@@ -5,9 +5,7 @@ mod fit;
 use crate::done::Done;
 use crate::output::{self, Output, fitted, prose};
 use crate::progress::{Progress, Unit};
-use crate::rows::Rows;
 use crate::run::{on_threads, threads};
-use crate::sheet::{Field, Sheet, Side};
 use crate::terminal::{CAUTION, QUIET, TITLE, note, say, whisper, width, wrap};
 use clap::{Args, Subcommand};
 use firstflight_lab::ab::MOST_FLOWS;
@@ -20,8 +18,8 @@ use firstflight_lab::request::named;
 use firstflight_lab::size;
 use firstflight_lab::{Error, Population};
 use firstflight_table::text::one_line;
+use firstflight_table::{Cell, Kind, Marked, Table};
 use fit::Fit;
-use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
@@ -142,10 +140,10 @@ impl Output for Listed {
         format!("{}\n{sheets}", prose(&about))
     }
 
-    fn sheets(&self) -> Vec<Sheet> {
+    fn sheets(&self) -> Vec<Table> {
         if self.all {
-            let columns = [("population", Side::Left), ("what it is", Side::Prose)];
-            let mut sheet = Sheet::new("built-in populations", columns);
+            let columns = [("population", Kind::Name), ("what it is", Kind::Prose)];
+            let mut sheet = Table::new("built-in populations", columns);
             for population in &self.populations {
                 // Only the first clause; `populations NAME` prints the whole text.
                 let about = population.about.split([';', ':']).next().unwrap_or_default();
@@ -154,33 +152,33 @@ impl Output for Listed {
             return vec![sheet];
         }
         let columns =
-            [("population", Side::Left), ("quantities", Side::Prose), ("source", Side::Prose)];
-        let mut sheet = Sheet::new("", columns);
+            [("population", Kind::Name), ("quantities", Kind::Prose), ("source", Kind::Prose)];
+        let mut sheet = Table::new("", columns);
         for population in &self.populations {
-            let name = Field::from(population.name.as_str()).bold(true);
+            let name = Marked::from(population.name.as_str()).bold(true);
             sheet.row([name, population.about.as_str().into(), "".into()]);
             for source in &population.sources {
-                let status = Field::from(format!("  {}", source.status_in_words()));
+                let status = Marked::from(format!("  {}", source.status_in_words()));
                 sheet.row([status, source.value.as_str().into(), source.reference.as_str().into()]);
             }
             if population.knobs.calibrated.is_some() {
                 let status = population.knobs.status.as_str();
-                sheet.row([Field::from("  calibration"), status.into(), "".into()]);
+                sheet.row([Marked::from("  calibration"), status.into(), "".into()]);
             }
         }
         vec![sheet]
     }
 
     /// One row per source.
-    fn rows(&self) -> Rows {
+    fn rows(&self) -> Table {
         let mut rows =
-            Rows::new(&["population", "version", "about", "status", "value", "reference"]);
+            Table::of_data(["population", "version", "about", "status", "value", "reference"]);
         for population in &self.populations {
             let Population { name, version, about, .. } = population;
             for source in &population.sources {
                 let status = source.status.to_string();
                 let of = [name.as_str(), version, about, &status, &source.value, &source.reference];
-                rows.row(of.map(Into::into));
+                rows.values(of.map(Into::into));
             }
         }
         rows
@@ -215,9 +213,9 @@ fn calibrate(options: &CalibrateOptions) -> Result<Done, Error> {
         family,
         held_q: options.buffers,
     };
-    let shown = Sheet::new("", fit::columns()).names();
+    let shown = Table::new("", fit::columns()).names();
     let to_stdout = options.json.then(|| PathBuf::from("-"));
-    output::check_before(to_stdout.as_ref(), &shown, &Rows::new(&fit::RAW).names)?;
+    output::check_before(to_stdout.as_ref(), &shown, &Table::of_data(fit::RAW).names())?;
     let progress = Progress::begin("{spinner} {elapsed} {msg}", Unit::Words, None);
     let profile = on_threads(options.threads, || {
         calibration.fit(&mut |[q, k, s], misfit| {
@@ -322,29 +320,30 @@ impl Output for Described<'_> {
         )
     }
 
-    fn sheets(&self) -> Vec<Sheet> {
+    fn sheets(&self) -> Vec<Table> {
         let of = |group: &GroupDescription| {
             let title = format!("{} {:.1} %", group.group, group.share * 100.0);
-            let quantiles = SHARES.map(|share| (format!("p{}", share * 100.0), Side::Right));
-            let columns = std::iter::once((title.clone(), Side::Left)).chain(quantiles);
-            let mut sheet = Sheet::new(title, columns).dropping(QUANTILES_TO_GO);
+            let quantiles = SHARES.map(|share| (format!("p{}", share * 100.0), Kind::Number));
+            let columns = std::iter::once((title.clone(), Kind::Name)).chain(quantiles);
+            let mut sheet = Table::new(title, columns).dropping(QUANTILES_TO_GO);
             for quantity in &group.quantities {
-                let values = quantity.quantiles.iter().map(|value| Field::from(figure(*value)));
-                sheet.row(std::iter::once(Field::from(quantity.name)).chain(values));
+                let values = quantity.quantiles.iter().map(|value| Marked::from(figure(*value)));
+                sheet.row(std::iter::once(Marked::from(quantity.name)).chain(values));
             }
             sheet
         };
         self.description.groups.iter().map(of).collect()
     }
 
-    fn rows(&self) -> Rows {
-        let mut rows = Rows::new(&["group", "share", "quantity"]);
-        rows.names.extend(SHARES.map(|share| format!("p{}", share * 100.0)));
+    fn rows(&self) -> Table {
+        let names = ["group", "share", "quantity"].map(str::to_owned).into_iter();
+        let shares = SHARES.map(|share| format!("p{}", share * 100.0));
+        let mut rows = Table::of_data(names.chain(shares));
         for group in &self.description.groups {
             for quantity in &group.quantities {
-                let of: [Value; 3] =
+                let of: [Cell<'_>; 3] =
                     [group.group.as_str().into(), group.share.into(), quantity.name.into()];
-                rows.row(of.into_iter().chain(quantity.quantiles.iter().map(|q| (*q).into())));
+                rows.values(of.into_iter().chain(quantity.quantiles.iter().map(|q| (*q).into())));
             }
         }
         rows

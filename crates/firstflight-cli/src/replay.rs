@@ -9,7 +9,6 @@ use crate::engine;
 use crate::files::{Growing, check_outputs, write_bytes};
 use crate::output::{check_before, give, is_for_people};
 use crate::progress::{Progress, Unit};
-use crate::rows::Rows;
 use crate::run::command_line;
 use crate::terminal::{CAUTION, note, whisper};
 use clap::{Args, ValueEnum};
@@ -79,8 +78,8 @@ pub(crate) struct Options {
 const LINES: usize = 24;
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
-    let others = [("--events", options.events.as_deref())];
-    check_outputs(options.json.as_ref(), options.report.as_ref(), &others)?;
+    let others = [("--report", options.report.as_deref()), ("--events", options.events.as_deref())];
+    check_outputs(options.json.as_ref(), &others)?;
     // The table of events is written only if the traces could be read.
     let events = options.events.as_deref().filter(|file| !is_device(file));
     let events = events.map(Growing::open).transpose()?;
@@ -107,7 +106,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         return Err(Error::new("this build cannot decrypt QUIC (`--features keylog` can)"));
     }
     let shown = text::columns(settings.arms.iter().map(|arm| arm.label.as_str()));
-    check_before(options.json.as_ref(), &shown, &Rows::new(text::RAW).names)?;
+    check_before(options.json.as_ref(), &shown, &text::RAW.map(str::to_owned))?;
     let (replay, files) = follow(&options.files, settings, GroupBy::Trace)?;
     events.map_or(Ok(()), Growing::finish)?;
     let results = Results::new(replay, files);

@@ -1,22 +1,18 @@
 //! `firstflight reproduce`.
 
 use crate::done::Done;
-use crate::files::{check_outputs, write_bytes};
-use crate::fit::{asked, fitted};
-use crate::output::{Output, check_before, give, names};
+use crate::fit::asked;
+use crate::output::{Columns, Files, Output, produce, show_with};
 use crate::progress::{Progress, Unit};
-use crate::rows::Rows;
 use crate::run::{command_line, on_threads, threads};
-use crate::sheet::{Field, Sheet, Side};
 use crate::stop::graceful;
-use crate::terminal::{CAUTION, QUIET, TITLE, whisper, width, wrap};
+use crate::terminal::{CAUTION, whisper, width};
 use clap::Args;
-use comfy_table::Color;
 use firstflight_lab::Error;
 use firstflight_papers::{
-    Chapter, Effort, Item, Point, Reproduction, SOURCES, Scale, Source, Verdict, gate_words,
-    reproduce,
+    Effort, Item, Reproduction, SOURCES, Scale, Source, Verdict, gate_words, reproduce,
 };
+use firstflight_table::{Document, Kind, Table};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -53,21 +49,50 @@ pub(crate) struct Options {
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let sources = chosen(options)?;
-    check_outputs(
-        options.json.as_ref(),
-        options.report.as_ref(),
-        &[("--markdown", options.markdown.as_deref()), ("--csv", options.csv.as_deref())],
-    )?;
+    let files = Files {
+        json: options.json.as_ref(),
+        others: &[
+            ("--report", options.report.as_deref()),
+            ("--markdown", options.markdown.as_deref()),
+            ("--csv", options.csv.as_deref()),
+        ],
+    };
     if options.list {
         if options.markdown.is_some() || options.csv.is_some() || options.report.is_some() {
             return Err(Error::new("--list: goes only with --json, because there are no results"));
         }
-        let list = List(sources);
-        check_before(options.json.as_ref(), &names(&list.sheets()), &list.rows().names)?;
-        return give(options.json.as_ref(), &list).map(|()| Done::Well);
+        return show_with(options.json.as_ref(), &List(sources)).map(|()| Done::Well);
     }
-    let shown = Sheet::new("", COLUMNS).names();
-    check_before(options.json.as_ref(), &shown, &Rows::new(&RAW).names)?;
+    let columns = Columns::Known(Reproduction::columns());
+    let all = produce(
+        &files,
+        columns,
+        || measured(options, &sources),
+        |all, option| {
+            Ok(match option {
+                "--markdown" => all.to_markdown(&command_line()),
+                "--csv" => {
+                    let rows = all.rows();
+                    rows.to_csv(&rows.every_column())
+                }
+                _ => all.to_html(&command_line()),
+            })
+        },
+    )?;
+    if let Some(partial) = all.partial {
+        return Ok(Done::Because(partial.words()));
+    }
+    if all.sound() {
+        return Ok(Done::Well);
+    }
+    whisper(&format!(
+        "{CAUTION}note:{CAUTION:#} {} rows that follow from the algebra do not hold",
+        all.count.number(Verdict::Fails)
+    ));
+    Ok(Done::Short)
+}
+
+fn measured(options: &Options, sources: &[&'static Source]) -> Result<Reproduction, Error> {
     let scale = if options.quick { Scale::Quick } else { Scale::Full };
     // A measurement is reported when it starts, so the first report does not advance the bar.
     let progress = Progress::begin(
@@ -82,34 +107,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     };
     let effort = Effort::new(scale, &tell);
     let stop = graceful("stopping with the results so far").flag();
-    let all = on_threads(options.threads, || reproduce(&sources, &effort, stop));
-    drop(progress);
-    let all = all?;
-    if let Some(file) = &options.markdown {
-        let page = all.to_markdown(&command_line());
-        write_bytes(file, page)?;
-    }
-    if let Some(file) = &options.csv {
-        let rows = all.rows();
-        let table = rows.to_csv(&(0..rows.names.len()).collect::<Vec<_>>());
-        write_bytes(file, table)?;
-    }
-    if let Some(file) = &options.report {
-        let page = all.to_html(&command_line());
-        write_bytes(file, page)?;
-    }
-    give(options.json.as_ref(), &all)?;
-    if let Some(partial) = all.partial {
-        return Ok(Done::Because(partial.words()));
-    }
-    if all.sound() {
-        return Ok(Done::Well);
-    }
-    whisper(&format!(
-        "{CAUTION}note:{CAUTION:#} {} rows that follow from the algebra do not hold",
-        all.count.number(Verdict::Fails)
-    ));
-    Ok(Done::Short)
+    on_threads(options.threads, || reproduce(sources, &effort, stop))
 }
 
 /// The requested documents, in the order of the list.
@@ -136,35 +134,31 @@ fn chosen(options: &Options) -> Result<Vec<&'static Source>, Error> {
 struct List(Vec<&'static Source>);
 
 impl Output for List {
-    fn text(&self) -> String {
-        let sheets = self.sheets();
-        let about = |(source, sheet): (&&Source, &Sheet)| {
-            let document = wrap(source.document, 0, width());
-            format!("{TITLE}{}{TITLE:#}\n{document}\n{}\n", source.name, fitted(sheet))
-        };
-        let all: Vec<String> = self.0.iter().zip(&sheets).map(about).collect();
-        all.join("\n")
-    }
-
-    fn sheets(&self) -> Vec<Sheet> {
-        let sheet = |source: &&Source| {
-            let title = format!("{}: {}", source.name, source.document);
-            let columns = [("row", Side::Left), ("check", Side::Left), ("published", Side::Prose)];
-            let mut sheet = Sheet::new(title, columns);
-            for item in &source.items {
-                sheet.row([item.id, &gate_words(item.gates), item.published]);
+    fn document(&self) -> Document {
+        let mut out = Document::default();
+        for (at, source) in self.0.iter().enumerate() {
+            if at > 0 {
+                out.paragraph("");
             }
-            sheet
-        };
-        self.0.iter().map(sheet).collect()
+            out.heading(2, source.name, source.name);
+            out.paragraph(source.document);
+            let title = format!("{}: {}", source.name, source.document);
+            let columns = [("row", Kind::Name), ("check", Kind::Name), ("published", Kind::Prose)];
+            let mut table = Table::new(title, columns);
+            for item in &source.items {
+                table.row([item.id, &gate_words(item.gates), item.published]);
+            }
+            out.table(table);
+        }
+        out
     }
 
-    fn rows(&self) -> Rows {
-        let mut rows = Rows::new(&["name", "document", "id", "gates", "published"]);
+    fn rows(&self) -> Table {
+        let mut rows = Table::of_data(["name", "document", "id", "gates", "published"]);
         for source in &self.0 {
             for item in &source.items {
                 let cells = [source.name, source.document, item.id, item.gates, item.published];
-                rows.row(cells.map(Value::from));
+                rows.row(cells);
             }
         }
         rows
@@ -183,167 +177,15 @@ impl Output for List {
 }
 
 impl Output for Reproduction {
-    fn text(&self) -> String {
-        let chapters: String = self.sources.iter().map(chapter_text).collect();
-        let partial = self.partial.map_or(String::new(), |partial| {
-            format!("{CAUTION}{}{CAUTION:#}\n", wrap(&partial.words(), 0, width()))
-        });
-        let quick = if self.quick { " A quick run: wider intervals." } else { "" };
-        let answer = wrap(&format!("{}{quick}", self.finding()), 0, width());
-        format!("{TITLE}{answer}{TITLE:#}\n{partial}{chapters}")
+    fn document(&self) -> Document {
+        self.document(!asked().wide && width().is_some())
     }
 
-    fn sheets(&self) -> Vec<Sheet> {
-        self.sources.iter().map(sheet).collect()
-    }
-
-    fn rows(&self) -> Rows {
-        let mut rows = Rows::new(&RAW);
-        for chapter in &self.sources {
-            for row in &chapter.rows {
-                let [low, high] = row.interval.map_or([None; 2], |ends| ends.map(Some));
-                rows.row([
-                    chapter.name.into(),
-                    row.key.as_str().into(),
-                    row.gates.as_str().into(),
-                    row.claim.into(),
-                    row.measure.as_str().into(),
-                    row.case.as_str().into(),
-                    row.published.map(|published| published.value).into(),
-                    row.measured.into(),
-                    low.into(),
-                    high.into(),
-                    row.unit.into(),
-                    row.ratio.into(),
-                    row.ours.as_str().into(),
-                    row.accepted.as_str().into(),
-                    row.verdict.key().into(),
-                    row.says.as_str().into(),
-                    row.assumptions.join(" ").into(),
-                    row.note.as_str().into(),
-                ]);
-            }
-        }
-        rows
+    fn rows(&self) -> Table {
+        self.rows()
     }
 
     fn json(&self) -> Result<String, Error> {
         Ok(self.to_json())
     }
-}
-
-/// Columns for a document's table.
-const COLUMNS: [(&str, Side); 7] = [
-    ("row", Side::Left),
-    ("check", Side::Left),
-    ("published", Side::Prose),
-    ("measured", Side::Prose),
-    ("ours [95 %]", Side::Prose),
-    ("accepted", Side::Prose),
-    ("verdict", Side::Prose),
-];
-
-/// Columns of every row in data, as in `docs/results.csv`.
-const RAW: [&str; 18] = [
-    "document",
-    "row",
-    "gates",
-    "claim",
-    "measure",
-    "case",
-    "published",
-    "measured",
-    "low",
-    "high",
-    "unit",
-    "ratio",
-    "ours",
-    "accepted",
-    "verdict",
-    "says",
-    "assumptions",
-    "note",
-];
-
-/// The table of a document.
-fn sheet(chapter: &Chapter) -> Sheet {
-    let title = format!("{}: {}", chapter.name, chapter.document);
-    let mut sheet = Sheet::new(title, COLUMNS).dropping(&["check", "accepted", "published"]);
-    let mut before = "";
-    for row in &chapter.rows {
-        let published = if row.id == before { "" } else { row.claim };
-        before = row.id;
-        let case = if row.case.is_empty() { String::new() } else { format!(" ({})", row.case) };
-        let measured = if row.measure.is_empty() {
-            row.note.clone()
-        } else {
-            format!("{}{case}", row.measure)
-        };
-        let colour = match row.verdict {
-            Verdict::Confirmed | Verdict::WithinBound | Verdict::Exact => Some(Color::Green),
-            Verdict::NotSeen | Verdict::Opposite | Verdict::Fails => Some(Color::Red),
-            Verdict::SizeOpen | Verdict::Smaller | Verdict::Larger | Verdict::SameDirection => {
-                Some(Color::Yellow)
-            }
-            Verdict::Reported
-            | Verdict::QuotedOnly
-            | Verdict::NotReproducible
-            | Verdict::NotRun => None,
-        };
-        let verdict = Field { colour, ..Field::from(row.says.as_str()) };
-        let asks = gate_words(&row.gates);
-        let cells = [row.key.as_str(), &asks, published, &measured, &row.ours, &row.accepted];
-        sheet.row(cells.map(Field::from).into_iter().chain([verdict]));
-    }
-    sheet
-}
-
-/// A document for people: its table, and remarks on rows that were not reproduced.
-fn chapter_text(chapter: &Chapter) -> String {
-    let wrapped = |indent, text: &str| wrap(text, indent, width());
-    let remarks: Vec<String> = chapter
-        .rows
-        .iter()
-        .filter(|row| {
-            (!row.holds() || row.verdict == Verdict::NotReproducible) && !row.measure.is_empty()
-        })
-        .map(|row| {
-            let note = if row.note.is_empty() { String::new() } else { format!(": {}", row.note) };
-            let remark =
-                format!("{} {}: {}{note}{}", row.key, row.measure, row.says, tried(&row.sweep));
-            format!("  {}\n", wrapped(2, &remark))
-        })
-        .collect();
-    let assumed: Vec<String> = chapter
-        .assumptions
-        .iter()
-        .map(|assumed| {
-            format!("  {}\n", wrapped(2, &format!("{}: {}", assumed.name, assumed.value)))
-        })
-        .collect();
-    let findings =
-        chapter.findings.iter().map(|finding| wrapped(0, finding) + "\n").collect::<String>();
-    format!(
-        "{TITLE}{}{TITLE:#}\n{}\n{QUIET}{}{QUIET:#}\n{findings}{}\n{}{QUIET}assumed\n{}{QUIET:#}\n",
-        chapter.name,
-        wrapped(0, chapter.document),
-        wrapped(0, chapter.stated),
-        fitted(&sheet(chapter)),
-        remarks.concat(),
-        assumed.concat()
-    )
-}
-
-/// Other set-ups of a row, which would take too much space on a terminal.
-fn tried(sweep: &[Point]) -> String {
-    const FEW: usize = 2;
-    if sweep.is_empty() {
-        return String::new();
-    }
-    if sweep.len() > FEW && !asked().wide && width().is_some() {
-        return format!(" [{} other set-ups: `--wide` or `--report`]", sweep.len());
-    }
-    let points: Vec<String> =
-        sweep.iter().map(|point| format!("{}: {}", point.setting, point.ours)).collect();
-    format!(" [{}]", points.join("; "))
 }

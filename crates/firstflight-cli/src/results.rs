@@ -1,10 +1,10 @@
 //! Tables of results for people, with one row per arm.
 
 use crate::fit::fitted;
-use crate::sheet::{Field, Sheet, Side};
 use firstflight_lab::Plan;
-use firstflight_lab::report::{Column, Row, Table, Value};
+use firstflight_lab::report::{Column, Row, Table as Results, Value};
 use firstflight_lab::table::{TIME_RATIO, added, change, figure};
+use firstflight_table::{Kind, Marked, Table};
 
 /// Columns that are dropped first if not all fit: values that follow from others, then the exit
 /// from startup, then its effect on the path.
@@ -20,23 +20,23 @@ fn header(column: &Column) -> String {
 }
 
 /// The sheet for a table of results: one row per arm, with the best value of each column marked.
-pub(crate) fn sheet(title: &str, table: &Table) -> Sheet {
-    let headers = table.columns.iter().map(|column| (header(column), Side::Right));
-    let headers = std::iter::once(("arm".to_owned(), Side::Left)).chain(headers);
-    let mut sheet = Sheet::new(title, headers).dropping(FIRST_TO_GO).marked();
+pub(crate) fn sheet(title: &str, table: &Results) -> Table {
+    let headers = table.columns.iter().map(|column| (header(column), Kind::Number));
+    let headers = std::iter::once(("arm".to_owned(), Kind::Name)).chain(headers);
+    let mut sheet = Table::new(title, headers).dropping(FIRST_TO_GO).marked();
     for row in &table.rows {
         let cells = (0..table.columns.len()).map(|index| cell(table, row, index));
-        sheet.row(std::iter::once(Field::from(row.arm.as_str())).chain(cells));
+        sheet.row(std::iter::once(Marked::from(row.arm.as_str())).chain(cells));
     }
     sheet
 }
 
 /// Lays out a table of results.
-pub(crate) fn lay_out(table: &Table) -> String {
+pub(crate) fn lay_out(table: &Results) -> String {
     fitted(&sheet("", table))
 }
 
-fn cell(table: &Table, row: &Row, index: usize) -> Field {
+fn cell(table: &Results, row: &Row, index: usize) -> Marked<'static> {
     let column = &table.columns[index];
     let text = match &row.values[index] {
         Value::Number(value) if column.key == TIME_RATIO => change(*value),
@@ -51,7 +51,7 @@ fn cell(table: &Table, row: &Row, index: usize) -> Field {
         }
         _ => text,
     };
-    Field::from(text).bold(row.best.contains(&column.key)).near(row.near.contains(&column.key))
+    Marked::from(text).bold(row.best.contains(&column.key)).near(row.near.contains(&column.key))
 }
 
 /// Adds the columns that appear only in tables of several trials.

@@ -2,14 +2,14 @@
 
 use crate::output::{Output, names, wants_json};
 use crate::results::{lay_out, legend, sheet, shown, trials_in_words};
-use crate::rows::Rows;
-use crate::sheet::Sheet;
+use crate::rows;
 use crate::terminal::{QUIET, TITLE, width, wrap};
 use firstflight_lab::Error;
 use firstflight_lab::sharing::{
     JSON_BETWEEN, JSON_END, SharedFlowRow, Sharing, SharingPlan, SharingRow,
 };
 use firstflight_lab::table::figure;
+use firstflight_table::Table;
 use firstflight_table::text::one_line;
 use std::collections::HashMap;
 use std::fs::File;
@@ -22,18 +22,18 @@ impl Output for Sharing {
         as_text(self)
     }
 
-    fn sheets(&self) -> Vec<Sheet> {
+    fn sheets(&self) -> Vec<Table> {
         vec![sheet(&title(self), &self.table())]
     }
 
     /// One row per flow. `trial_arm` is the arm of the trial, from which the arm of cross traffic
     /// differs.
-    fn rows(&self) -> Rows {
-        let mut all = Rows::new(&["trial_arm"]);
-        all.names.extend(Rows::names_of(SharedFlowRow::MEASURES));
+    fn rows(&self) -> Table {
+        let names = rows::names_of(SharedFlowRow::MEASURES);
+        let mut all = Table::of_data(["trial_arm".to_owned()].into_iter().chain(names));
         for trial in &self.rows {
             let of = [("trial_arm", trial.arm.as_str().into())];
-            all.extend(&of, Rows::of(SharedFlowRow::MEASURES, &trial.flows));
+            all.extend(&of, &rows::of(SharedFlowRow::MEASURES, &trial.flows));
         }
         all
     }
@@ -50,7 +50,7 @@ pub(crate) struct Spooled {
     spool: Option<Spool>,
 }
 
-/// Rows of trials as JSON in an unnamed file, in order of arrival.
+/// Table of trials as JSON in an unnamed file, in order of arrival.
 struct Spool {
     file: File,
     /// Offset and length of each row, by arm and repeat.
@@ -115,11 +115,11 @@ impl Output for Spooled {
         self.sharing.text()
     }
 
-    fn sheets(&self) -> Vec<Sheet> {
+    fn sheets(&self) -> Vec<Table> {
         self.sharing.sheets()
     }
 
-    fn rows(&self) -> Rows {
+    fn rows(&self) -> Table {
         self.sharing.rows()
     }
 
@@ -153,7 +153,7 @@ pub(crate) fn columns(plan: &SharingPlan) -> (Vec<String>, Vec<String>) {
     let mut empty = plan.clone();
     empty.plan.arms.clear();
     let none = Sharing { plan: empty, rows: Vec::new(), warnings: Vec::new(), stopped: None };
-    (shown(&plan.plan, names(&none.sheets())), none.rows().names)
+    (shown(&plan.plan, names(&none.sheets())), none.rows().names())
 }
 
 /// The path, by its name if it has one.

@@ -14,8 +14,7 @@ mod tables;
 mod verdict;
 
 use crate::done::Done;
-use crate::files::{check_outputs, write_bytes};
-use crate::output::{Output, check_before, give, names};
+use crate::output::{Columns, Files, produce};
 use crate::run::command_line;
 use clap::{Args, Subcommand};
 use firstflight_lab::Error;
@@ -89,14 +88,10 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
 }
 
 fn analyse(options: &AnalyseOptions) -> Result<Done, Error> {
-    check_outputs(options.json.as_ref(), options.report.as_ref(), &[])?;
-    let answer = options.request.answer(&options.files)?;
-    let shown = Shown(&answer);
-    check_before(options.json.as_ref(), &names(&shown.sheets()), &shown.rows().names)?;
-    if let Some(file) = &options.report {
-        let page = answer.page(&command_line());
-        write_bytes(file, page)?;
-    }
-    give(options.json.as_ref(), &shown)?;
+    let files =
+        Files { json: options.json.as_ref(), others: &[("--report", options.report.as_deref())] };
+    let run = || options.request.answer(&options.files).map(Shown);
+    let page = |shown: &Shown, _: &str| Ok(shown.0.page(&command_line()));
+    let Shown(answer) = produce(&files, Columns::OfResult, run, page)?;
     Ok(ended(&answer))
 }

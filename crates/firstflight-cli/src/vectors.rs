@@ -32,7 +32,7 @@ enum Transport {
 }
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
-    check_outputs(options.json.as_ref(), None, &[])?;
+    check_outputs(options.json.as_ref(), &[])?;
     let rules = match options.transport {
         Transport::Quic => Rules::Quic,
         Transport::Tcp => Rules::Tcp,

@@ -3,7 +3,9 @@
 use crate::report::{CellRow, CriterionRow, Report, Verdict};
 use crate::words::figure;
 use firstflight_path::Error;
+use firstflight_table::markdown::Dialect;
 use firstflight_table::text::{xml, xml_body};
+use firstflight_table::{Document, Kind, Marked, Table};
 use serde::Deserialize;
 use std::fmt::Write as _;
 
@@ -138,37 +140,35 @@ fn fell(row: &CellRow, old: &OlderRow, tolerance: f64) -> Option<String> {
 /// The changes as a Markdown table for a pull request.
 pub fn markdown(changes: &[Change], older: &Older, now: &Report) -> String {
     let fallen = changes.iter().filter(|change| !change.worse.is_empty()).count();
-    let mut out = format!(
-        "### RFC 9743: {} {}\n\n{}, battery {} {}, {}; before: {}\n\n| section | criterion | before | now |\n|---|---|---|---|\n",
-        now.algorithm,
-        if fallen == 0 {
-            "has not become worse".to_owned()
-        } else {
-            format!("has become worse in {fallen} criteria")
-        },
+    let mut out = Document::default();
+    let found = match fallen {
+        0 => "has not become worse".to_owned(),
+        _ => format!("has become worse in {fallen} criteria"),
+    };
+    out.heading(3, "", format!("RFC 9743: {} {found}", now.algorithm));
+    out.paragraph(format!(
+        "{}, battery {} {}, {}; before: {}",
         now.summary(),
         now.battery,
         now.version,
         now.effort,
         older.algorithm
-    );
+    ));
+    let columns = ["section", "criterion", "before", "now"].map(|name| (name, Kind::Prose));
+    let mut table = Table::new("", columns);
     for change in changes {
         let before = change.before.map_or("-", Verdict::name);
-        let mark = if change.worse.is_empty() { "" } else { "**" };
-        let _ = writeln!(
-            out,
-            "| {} | {} | {before} | {mark}{}{mark} |",
-            change.section,
-            change.title,
-            change.now.name()
-        );
+        let now = Marked::from(change.now.name()).bold(!change.worse.is_empty());
+        let words = [&change.section, &change.title, before].map(Marked::from);
+        table.row(words.into_iter().chain([now]));
     }
-    for change in changes {
-        for line in &change.worse {
-            let _ = write!(out, "\n* {}: {line}", change.section);
-        }
-    }
-    out + "\n"
+    out.table(table);
+    let of = |change: &Change| {
+        let line = |line: &String| format!("{}: {line}", change.section);
+        change.worse.iter().map(line).collect::<Vec<_>>()
+    };
+    out.items(changes.iter().flat_map(of));
+    Dialect::AS_IS.document(&out)
 }
 
 /// The changes as JUnit XML, with a test case per criterion.

@@ -158,6 +158,31 @@ fn is_style(parameters: &str) -> bool {
     matches!(parameters, "0" | "1" | "2" | "22" | "33" | "39") || colour.is_some_and(|one| one < 16)
 }
 
+/// Breaks a text into lines of `room` columns: of the first line and of all others, which begin
+/// with `indent` spaces. Each piece of the text says whether a space stands before it; a longer
+/// piece has a line of its own.
+pub fn fold<'a>(
+    pieces: impl Iterator<Item = (&'a str, bool)>,
+    [mut room, others]: [usize; 2],
+    indent: usize,
+) -> String {
+    let (mut out, mut used) = (String::new(), 0);
+    for (piece, begins) in pieces {
+        let length = piece.chars().count();
+        if used > 0 && used + usize::from(begins) + length > room {
+            out.push('\n');
+            out.extend(std::iter::repeat_n(' ', indent));
+            (used, room) = (0, others);
+        } else if used > 0 && begins {
+            out.push(' ');
+            used += 1;
+        }
+        out.push_str(piece);
+        used += length;
+    }
+    out
+}
+
 /// A CSV cell (RFC 4180) that contains text: quoted if necessary. A spreadsheet treats text that
 /// starts with `=`, `+`, `-`, `@`, a tab or a carriage return as a formula; a leading quote makes
 /// it text.
@@ -238,6 +263,18 @@ mod tests {
             let quotes = cell.matches('"').count();
             prop_assert!(quotes.is_multiple_of(2) && (quotes > 0 || !cell.contains([',', '\n', '\r'])));
         }
+    }
+
+    #[test]
+    fn lines_have_their_room_unless_a_word_is_longer() {
+        let text = "some words ".repeat(40) + &"x".repeat(90);
+        let lines = fold(text.split_whitespace().map(|word| (word, true)), [72, 70], 2);
+        for line in lines.lines().filter(|line| !line.contains("xxx")) {
+            assert!(line.chars().count() <= 72, "{line}");
+        }
+        assert!(lines.lines().skip(1).all(|line| line.starts_with("  ")), "{lines}");
+        let words = lines.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(words, text, "no word is lost");
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! The tables of an A/B test for the terminal.
 
 use crate::output::fitted;
-use crate::sheet::{Field, Sheet};
 use crate::terminal::{TITLE, width, wrap};
 use firstflight_lab::ab::Analysis;
 use firstflight_lab::ab::analysis::{Entry, Part};
 use firstflight_lab::decision::{Effect, WorldRow};
 use firstflight_lab::stats::{Interval, extremes};
+use firstflight_table::{Marked, Table};
 
 /// Columns that are shown only on request.
 const ON_REQUEST: &[&str] =
@@ -50,35 +50,35 @@ fn range(low: f64, high: f64, digits: usize) -> String {
 }
 
 /// One row per arm over all connections.
-pub(crate) fn overall(analysis: &Analysis) -> Sheet {
-    let mut sheet = Sheet::of_numbers("all connections", OVERALL, 1);
+pub(crate) fn overall(analysis: &Analysis) -> Table {
+    let mut sheet = Table::of_numbers("all connections", OVERALL, 1);
     sheet = sheet.dropping(FIRST_TO_GO).holding_back(ON_REQUEST);
     for entry in analysis.of(Part::All) {
         let versus = entry.versus_baseline.as_ref();
-        let or_dash = |text: Option<String>| Field::from(text.unwrap_or_else(|| "-".into()));
+        let or_dash = |text: Option<String>| Marked::from(text.unwrap_or_else(|| "-".into()));
         let effects = analysis.decision.effects(&entry.arm);
         let assumed = effects.first();
         let worlds = effects.iter().map(|of| of.time_pct.value);
         let (least, most) = extremes(worlds);
         let chosen = analysis.decision.deploy.as_ref() == Some(&entry.arm);
-        let one = |of: Interval, digits: usize| Field::from(format!("{:.digits$}", of.value));
+        let one = |of: Interval, digits: usize| Marked::from(format!("{:.digits$}", of.value));
         sheet.row([
-            Field::from(format!("{}{}", entry.arm, if chosen { " *" } else { "" })),
+            Marked::from(format!("{}{}", entry.arm, if chosen { " *" } else { "" })),
             one(entry.ttlb_ms.p50, 0),
             one(entry.ttlb_ms.p95, 0),
             or_dash(assumed.map(|of| format!("{:.1}", of.time_pct.value))).bold(true),
             or_dash(assumed.map(|_| range(least, most, 0))),
             or_dash(assumed.map(|of| format!("{:.1}", of.slower_pct.value))),
-            Field::from(format!("{:.2}", entry.loss_pct.mean)),
+            Marked::from(format!("{:.2}", entry.loss_pct.mean)),
             or_dash(assumed.map(|of| format!("{:+.2}", of.loss_points.value + 0.0))),
-            Field::from(format!("{:.0}", entry.queue_p99_ms)),
+            Marked::from(format!("{:.0}", entry.queue_p99_ms)),
             or_dash(assumed.map(|of| range(of.time_pct.low, of.time_pct.high, 1))),
             or_dash(assumed.map(|of| range(of.loss_points.low, of.loss_points.high, 2))),
             one(entry.ttlb_ms.p99, 0),
-            Field::from(format!("{:.1}", entry.ttlb_ms.mean)),
+            Marked::from(format!("{:.1}", entry.ttlb_ms.mean)),
             or_dash(versus.map(|versus| format!("{:.1}", versus.reduction_pct.mean.value))),
             one(entry.loss_pct.p99, 1),
-            Field::from(format!("{:.2}", entry.retransmitted_pct)),
+            Marked::from(format!("{:.2}", entry.retransmitted_pct)),
         ]);
     }
     sheet
@@ -93,7 +93,7 @@ pub(super) const PARTS: [(Part, &str); 4] = [
 ];
 
 /// Time saved by each arm, by group, size, BDP and buffer.
-pub(super) fn by_part(analysis: &Analysis) -> Vec<Sheet> {
+pub(super) fn by_part(analysis: &Analysis) -> Vec<Table> {
     PARTS.iter().filter_map(|(part, title)| of_part(analysis, *part, title, false)).collect()
 }
 
@@ -119,7 +119,7 @@ const ARM_WIDTH: usize = 23;
 /// Width of the column `connections` with its separators.
 const COUNT_WIDTH: usize = 16;
 
-fn of_part(analysis: &Analysis, part: Part, title: &str, narrow: bool) -> Option<Sheet> {
+fn of_part(analysis: &Analysis, part: Part, title: &str, narrow: bool) -> Option<Table> {
     let entries: Vec<&Entry> = analysis.of(part).collect();
     let parts: Vec<&[&Entry]> = entries.chunk_by(|a, b| a.name == b.name).collect();
     if parts.len() < 2 {
@@ -131,7 +131,7 @@ fn of_part(analysis: &Analysis, part: Part, title: &str, narrow: bool) -> Option
         "Completion time saved against {} in %, by {title}; points of loss below",
         analysis.experiment.arms[0]
     );
-    let mut sheet = Sheet::of_numbers(heading, &header, 1).dropping(&["connections"]);
+    let mut sheet = Table::of_numbers(heading, &header, 1).dropping(&["connections"]);
     for arms in parts {
         let cells = arms
             .iter()
@@ -145,15 +145,15 @@ fn of_part(analysis: &Analysis, part: Part, title: &str, narrow: bool) -> Option
                 let Interval { value, low, high } = versus.reduction_pct.mean;
                 let loss = versus.loss_points.value;
                 if narrow {
-                    return Field::from(format!(
+                    return Marked::from(format!(
                         "{value:.1}{marks}\n{low:.1}..{high:.1}  \n{loss:+.2} pt  "
                     ));
                 }
-                Field::from(format!(
+                Marked::from(format!(
                     "{value:.1} [{low:.1}, {high:.1}]{marks}\n{loss:+.2} pt loss  "
                 ))
             });
-        let first = [Field::from(arms[0].name.as_str()), arms[0].flows.to_string().into()];
+        let first = [Marked::from(arms[0].name.as_str()), arms[0].flows.to_string().into()];
         sheet.row(first.into_iter().chain(cells));
     }
     Some(sheet)
@@ -188,12 +188,12 @@ pub(super) fn worlds(analysis: &Analysis) -> Option<String> {
 }
 
 /// The effects of every arm under every assumption.
-pub(super) fn by_world(analysis: &Analysis) -> Option<Sheet> {
+pub(super) fn by_world(analysis: &Analysis) -> Option<Table> {
     let decision = &analysis.decision;
     if decision.worlds.len() < 2 {
         return None;
     }
-    let mut sheet = Sheet::of_numbers("Under every assumption", BY_WORLD, 2);
+    let mut sheet = Table::of_numbers("Under every assumption", BY_WORLD, 2);
     for (index, world) in decision.worlds.iter().enumerate() {
         for row in &decision.arms {
             let of = row.effects.get(index)?;

@@ -3,19 +3,18 @@
 
 use super::options::Options;
 use crate::done::Done;
-use crate::files::{check_outputs, write_bytes};
-use crate::output::{Output, check_before, fitted, give, names};
+use crate::output::{Columns, Files, Output, fitted, names, produce};
 use crate::progress::{Progress, Unit};
 use crate::results::trials_in_words;
-use crate::rows::Rows;
+use crate::rows;
 use crate::run::{command_line, on_threads};
-use crate::sheet::{Field, Sheet, Side};
 use crate::stop::graceful;
 use crate::terminal::{QUIET, TITLE, note, width, wrap};
 use firstflight_lab::Error;
 use firstflight_lab::sweep::{Axis, BYTES, Best, JUDGED, Judged, Sweep, SweepPlan, SweepRow};
 use firstflight_lab::table::figure;
 use firstflight_table::text::one_line;
+use firstflight_table::{Kind, Marked, Table};
 use std::fmt::Write as _;
 
 pub(super) fn run(options: &Options) -> Result<Done, Error> {
@@ -29,14 +28,12 @@ pub(super) fn run(options: &Options) -> Result<Done, Error> {
         }
     }
     let none = Sweep { points: vec![None; plan.points.len()], plan: plan.clone() };
-    check_before(options.json.as_ref(), &names(&none.sheets()), &rows_of(&none).names)?;
-    check_outputs(options.json.as_ref(), options.report.as_ref(), &[])?;
-    let sweep = on_threads(options.threads, || run_with_progress(&plan))?;
-    if let Some(file) = &options.report {
-        let page = sweep.page(&command_line());
-        write_bytes(file, page)?;
-    }
-    give(options.json.as_ref(), &sweep)?;
+    let files =
+        Files { json: options.json.as_ref(), others: &[("--report", options.report.as_deref())] };
+    let columns = Columns::Known((names(&none.sheets()), rows_of(&none).names()));
+    let run = || on_threads(options.threads, || run_with_progress(&plan));
+    let page = |sweep: &Sweep, _: &str| Ok(sweep.page(&command_line()));
+    let sweep = produce(&files, columns, run, page)?;
     for warning in sweep.warnings() {
         note(&warning);
     }
@@ -57,13 +54,12 @@ fn run_with_progress(plan: &SweepPlan) -> Result<Sweep, Error> {
 }
 
 /// The swept values, and the row of each arm at each point.
-fn rows_of(sweep: &Sweep) -> Rows {
-    let mut all = Rows::default();
-    all.names.extend(sweep.plan.axes.iter().map(|axis| axis.key.clone()));
-    all.names.extend(Rows::names_of(SweepRow::MEASURES));
+fn rows_of(sweep: &Sweep) -> Table {
+    let keys = sweep.plan.axes.iter().map(|axis| axis.key.clone());
+    let mut all = Table::of_data(keys.chain(rows::names_of(SweepRow::MEASURES)));
     for (swept, row) in sweep.rows() {
         let before: Vec<_> = swept.iter().map(|(key, value)| (*key, (*value).into())).collect();
-        all.extend(&before, Rows::of(SweepRow::MEASURES, [&row]));
+        all.extend(&before, &rows::of(SweepRow::MEASURES, [&row]));
     }
     all
 }
@@ -87,14 +83,14 @@ impl Output for Sweep {
     }
 
     /// The tables; the cells of a map contain the names of arms.
-    fn sheets(&self) -> Vec<Sheet> {
+    fn sheets(&self) -> Vec<Table> {
         match self.plan.axes.as_slice() {
             [axis] => JUDGED.iter().flat_map(|judged| by_arm(self, axis, judged, None)).collect(),
             _ => JUDGED.iter().map(|judged| named_map(self, judged)).collect(),
         }
     }
 
-    fn rows(&self) -> Rows {
+    fn rows(&self) -> Table {
         rows_of(self)
     }
 
@@ -104,7 +100,7 @@ impl Output for Sweep {
 }
 
 /// The tables, with the title only above the first of each kind.
-fn titled(tables: &[Sheet]) -> String {
+fn titled(tables: &[Table]) -> String {
     let (mut text, mut last) = (String::new(), "");
     for table in tables {
         if table.title != last {
@@ -188,12 +184,12 @@ fn letter(arm: usize) -> char {
 }
 
 /// A table of arms by values; several tables if the values do not fit into one.
-fn by_arm(sweep: &Sweep, axis: &Axis, judged: &Judged, width: Option<usize>) -> Vec<Sheet> {
+fn by_arm(sweep: &Sweep, axis: &Axis, judged: &Judged, width: Option<usize>) -> Vec<Table> {
     let arms: Vec<&str> = sweep.arms().collect();
     let best = sweep.best(judged);
     let cell = |arm: usize, point: usize| {
         let value = sweep.points[point].as_ref().and_then(|point| judged.value(point, arm));
-        let Some(summary) = value else { return Field::from("-") };
+        let Some(summary) = value else { return Marked::from("-") };
         let at = sweep.points[point].as_ref();
         let stopped = at.is_some_and(|at| at.trials(arm).iter().any(|trial| !trial.complete));
         let bound = if stopped && judged.unit == "ms" { ">= " } else { "" };
@@ -202,9 +198,9 @@ fn by_arm(sweep: &Sweep, axis: &Axis, judged: &Judged, width: Option<usize>) -> 
         let best = best.filter(|best| best.arms.contains(&arm));
         let several = at.is_some_and(|at| at.plan.repeat > 1);
         let alone = best.is_some_and(|best| !several || best.arms.len() == 1);
-        Field::from(text).bold(alone).near(best.is_some() && !alone)
+        Marked::from(text).bold(alone).near(best.is_some() && !alone)
     };
-    let columns: Vec<Vec<Field>> = (0..axis.values.len())
+    let columns: Vec<Vec<Marked<'_>>> = (0..axis.values.len())
         .map(|point| (0..arms.len()).map(|arm| cell(arm, point)).collect())
         .collect();
     let names: Vec<String> = arms.iter().map(|arm| (*arm).to_owned()).collect();
@@ -212,21 +208,21 @@ fn by_arm(sweep: &Sweep, axis: &Axis, judged: &Judged, width: Option<usize>) -> 
     let head = format!("arm / {}", axis.key);
     tables(&title, (&head, &names), (&axis.values, &columns), width)
         .into_iter()
-        .map(Sheet::marked)
+        .map(Table::marked)
         .collect()
 }
 
 /// A map of the best arm at each point, with letters and shades.
-fn map(sweep: &Sweep, judged: &Judged, width: Option<usize>) -> Vec<Sheet> {
+fn map(sweep: &Sweep, judged: &Judged, width: Option<usize>) -> Vec<Table> {
     let cell = |best: &Option<Best>| {
-        let Some(best) = best else { return Field::from("-") };
-        let Some(margin) = best.margin else { return Field::from("=") };
+        let Some(best) = best else { return Marked::from("-") };
+        let Some(margin) = best.margin else { return Marked::from("=") };
         let mut who: String = best.arms.iter().take(MOST_LETTERS).map(|arm| letter(*arm)).collect();
         if best.arms.len() > MOST_LETTERS {
             who.push('+');
         }
         let digits = usize::from(margin < 9.95);
-        Field::from(format!("{who} {margin:.digits$} {}", SHADES[judged.level(margin)]))
+        Marked::from(format!("{who} {margin:.digits$} {}", SHADES[judged.level(margin)]))
     };
     grid_of(sweep, judged, width, cell)
 }
@@ -235,13 +231,13 @@ fn map(sweep: &Sweep, judged: &Judged, width: Option<usize>) -> Vec<Sheet> {
 const MOST_LETTERS: usize = 3;
 
 /// The map with names instead of letters, for formats that have enough room.
-fn named_map(sweep: &Sweep, judged: &Judged) -> Sheet {
+fn named_map(sweep: &Sweep, judged: &Judged) -> Table {
     let arms: Vec<&str> = sweep.arms().collect();
     let cell = |best: &Option<Best>| {
-        let Some(best) = best else { return Field::from("-") };
-        let Some(margin) = best.margin else { return Field::from("all the same") };
+        let Some(best) = best else { return Marked::from("-") };
+        let Some(margin) = best.margin else { return Marked::from("all the same") };
         let who: Vec<&str> = best.arms.iter().map(|arm| arms[*arm]).collect();
-        Field::from(format!("{} {margin:.1} {}", who.join(", "), judged.margin_unit))
+        Marked::from(format!("{} {margin:.1} {}", who.join(", "), judged.margin_unit))
     };
     let mut sheets = grid_of(sweep, judged, None, cell);
     sheets.remove(0)
@@ -252,12 +248,12 @@ fn grid_of(
     sweep: &Sweep,
     judged: &Judged,
     width: Option<usize>,
-    cell: impl Fn(&Option<Best>) -> Field,
-) -> Vec<Sheet> {
+    cell: impl Fn(&Option<Best>) -> Marked<'static>,
+) -> Vec<Table> {
     let best = sweep.best(judged);
     let [down, across] = [0, 1].map(|axis| &sweep.plan.axes[axis]);
     let count = across.values.len();
-    let columns: Vec<Vec<Field>> = (0..count)
+    let columns: Vec<Vec<Marked<'_>>> = (0..count)
         .map(|column| best.iter().skip(column).step_by(count).map(&cell).collect())
         .collect();
     let title = format!("{}: best arm", judged.label);
@@ -269,16 +265,16 @@ fn grid_of(
 fn tables(
     title: &str,
     (head, names): (&str, &[String]),
-    (values, columns): (&[String], &[Vec<Field>]),
+    (values, columns): (&[String], &[Vec<Marked<'_>>]),
     width: Option<usize>,
-) -> Vec<Sheet> {
+) -> Vec<Table> {
     let length = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
     let widest = |texts: &mut dyn Iterator<Item = &str>| texts.map(length).max().unwrap_or(0);
     let first = widest(&mut std::iter::once(head).chain(names.iter().map(String::as_str)));
     let mut parts: Vec<Vec<usize>> = Vec::new();
     let mut room = 0;
     for (index, column) in columns.iter().enumerate() {
-        let cells = column.iter().map(|field| field.text.as_str());
+        let cells = column.iter().map(Marked::text);
         // A mark may follow the text.
         let need = widest(&mut std::iter::once(values[index].as_str()).chain(cells)) + 1 + BETWEEN;
         if let Some(part) = parts.last_mut().filter(|_| need <= room) {
@@ -290,12 +286,12 @@ fn tables(
         room = room.saturating_sub(need);
     }
     let part = |part: Vec<usize>| {
-        let headers = std::iter::once((head, Side::Left))
-            .chain(part.iter().map(|index| (values[*index].as_str(), Side::Right)));
-        let mut sheet = Sheet::new(title, headers);
+        let headers = std::iter::once((head, Kind::Name))
+            .chain(part.iter().map(|index| (values[*index].as_str(), Kind::Number)));
+        let mut sheet = Table::new(title, headers);
         for (row, name) in names.iter().enumerate() {
             let cells = part.iter().map(|index| columns[*index][row].clone());
-            sheet.row(std::iter::once(Field::from(name.as_str())).chain(cells));
+            sheet.row(std::iter::once(Marked::from(name.as_str())).chain(cells));
         }
         sheet
     };

@@ -1,11 +1,11 @@
 //! Fit of random loss to published losses, for every factor on the buffers.
 
 use crate::output::{Output, fitted};
-use crate::rows::{Rows, pretty};
-use crate::sheet::{Field, Sheet, Side};
+use crate::rows::pretty;
 use crate::terminal::{QUIET, TITLE, width, wrap};
 use firstflight_lab::population::calibrate::{Fitted, MEASURED_MS, NEARLY, Point, Profile};
 use firstflight_lab::{Error, Population};
+use firstflight_table::{Kind, Marked, Table};
 
 /// A fit, and its population.
 pub(super) struct Fit<'a> {
@@ -33,7 +33,7 @@ pub(super) const RAW: [&str; 12] = [
 const MORE_LOSS_POINTS: &str = "+0.46";
 
 /// Columns of the fit.
-pub(super) fn columns() -> impl Iterator<Item = (&'static str, Side)> {
+pub(super) fn columns() -> impl Iterator<Item = (&'static str, Kind)> {
     let numbers = [
         "buffer\np50",
         "k\n%",
@@ -46,8 +46,8 @@ pub(super) fn columns() -> impl Iterator<Item = (&'static str, Side)> {
         "rapid\n+points",
         "misfit",
     ];
-    let numbers = numbers.map(|header| (header, Side::Right));
-    std::iter::once(("q", Side::Left)).chain(numbers).chain([("verdict", Side::Left)])
+    let numbers = numbers.map(|header| (header, Kind::Number));
+    std::iter::once(("q", Kind::Name)).chain(numbers).chain([("verdict", Kind::Name)])
 }
 
 /// Marks a number outside its band.
@@ -57,22 +57,23 @@ fn judged(one: &Fitted) -> String {
 
 impl Fit<'_> {
     /// The best-fitting knobs for every factor.
-    fn fits(&self) -> Sheet {
+    fn fits(&self) -> Table {
         let Profile { points, best, .. } = self.profile;
         let title = format!("{}: random loss fitted for every factor q", self.population.name);
-        let mut sheet = Sheet::new(title, columns()).dropping(&["rapid +points", "s"]);
-        let empty = || std::iter::repeat_n(Field::default(), 3);
+        let mut sheet = Table::new(title, columns()).dropping(&["rapid +points", "s"]);
+        let empty = || std::iter::repeat_n(Marked::default(), 3);
         let targets = |text: fn(&Fitted) -> String| {
             let fitted = points.first().map_or(&[][..], |point| &point.columns);
-            fitted.iter().map(move |one| Field::from(text(one))).collect::<Vec<_>>()
+            fitted.iter().map(move |one| Marked::from(text(one))).collect::<Vec<_>>()
         };
         let published = targets(|one| format!("{:.2} ", one.target.target));
-        let more = [MORE_LOSS_POINTS, "", ""].map(Field::from);
+        let more = [MORE_LOSS_POINTS, "", ""].map(Marked::from);
         sheet.row(
-            [Field::from("published")].into_iter().chain(empty()).chain(published).chain(more),
+            [Marked::from("published")].into_iter().chain(empty()).chain(published).chain(more),
         );
         let bands = targets(|one| format!("{}-{} ", one.target.low, one.target.high));
-        sheet.row([Field::from("accepted")].into_iter().chain(empty()).chain(bands).chain(empty()));
+        sheet
+            .row([Marked::from("accepted")].into_iter().chain(empty()).chain(bands).chain(empty()));
         for (index, point) in points.iter().enumerate() {
             let verdict = match (index == *best, point.accepted) {
                 (true, _) => "best",
@@ -91,7 +92,7 @@ impl Fit<'_> {
                 verdict.to_owned(),
             ];
             let all = knobs.into_iter().chain(point.columns.iter().map(judged)).chain(ends);
-            sheet.row(all.map(|text| Field::from(text).bold(index == *best)));
+            sheet.row(all.map(|text| Marked::from(text).bold(index == *best)));
         }
         sheet
     }
@@ -106,13 +107,13 @@ impl Fit<'_> {
     }
 
     /// Published numbers that were not used in the fit.
-    fn held_out(&self) -> Sheet {
+    fn held_out(&self) -> Table {
         let points = self.points();
-        let headers = points.iter().map(|point| (format!("q = {}", point.q), Side::Right));
-        let first = [("held out", Side::Prose), ("published", Side::Right)]
+        let headers = points.iter().map(|point| (format!("q = {}", point.q), Kind::Number));
+        let first = [("held out", Kind::Prose), ("published", Kind::Number)]
             .map(|(header, side)| (header.to_owned(), side));
         let mut sheet =
-            Sheet::new("held out: published, not fitted", first.into_iter().chain(headers));
+            Table::new("held out: published, not fitted", first.into_iter().chain(headers));
         let count = points.first().map_or(0, |point| point.held_out.len());
         for row in 0..count {
             let target = points[0].held_out[row].target;
@@ -149,16 +150,16 @@ impl Output for Fit<'_> {
         )
     }
 
-    fn sheets(&self) -> Vec<Sheet> {
+    fn sheets(&self) -> Vec<Table> {
         vec![self.fits(), self.held_out()]
     }
 
-    fn rows(&self) -> Rows {
-        let mut rows = Rows::new(&RAW);
+    fn rows(&self) -> Table {
+        let mut rows = Table::of_data(RAW);
         for point in &self.profile.points {
             let fitted = point.columns.iter().map(|one| (true, one));
             for (in_fit, one) in fitted.chain(point.held_out.iter().map(|one| (false, one))) {
-                rows.row([
+                rows.values([
                     point.q.into(),
                     point.k.into(),
                     point.s.into(),

@@ -1,11 +1,11 @@
 //! Identified startups of recorded senders, for the terminal.
 
 use crate::fit::fitted;
-use crate::sheet::{Field, Sheet};
 use crate::terminal::{QUIET, TITLE, width, wrap};
 use firstflight_lab::table::figure;
 use firstflight_replay::identify::Identity;
 use firstflight_replay::results::Results;
+use firstflight_table::{Marked, Table};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -34,11 +34,11 @@ pub(super) fn one(text: &mut String, identity: &Identity) {
         identity.why
     );
     let _ = writeln!(text, "{}", wrap(&line, 0, width()));
-    let mut sheet = Sheet::of_numbers("startups tried", TRIED, 1);
+    let mut sheet = Table::of_numbers("startups tried", TRIED, 1);
     for candidate in &identity.candidates {
         let best = identity.alike.contains(&candidate.startup);
         sheet.row([
-            Field::from(candidate.startup.as_str()).bold(best),
+            Marked::from(candidate.startup.as_str()).bold(best),
             figure((candidate.deviation - 1.0) * 100.0, "%").into(),
             format!("{:.1}", candidate.log_likelihood).into(),
             figure(candidate.initial_window as f64, "bytes").into(),
@@ -60,13 +60,13 @@ pub(super) fn many(text: &mut String, results: &Results) {
     }
     let mut counts: Vec<(String, u64)> = counts.into_iter().collect();
     counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let mut sheet = Sheet::of_numbers("startups of the senders", ANSWERS, 1);
+    let mut sheet = Table::of_numbers("startups of the senders", ANSWERS, 1);
     for (answer, count) in counts {
         let share = count as f64 * 100.0 / identities.len() as f64;
         sheet.row([
-            Field::from(answer),
-            Field::from(count.to_string()),
-            Field::from(format!("{share:.1}")),
+            Marked::from(answer),
+            Marked::from(count.to_string()),
+            Marked::from(format!("{share:.1}")),
         ]);
     }
     let _ = writeln!(text, "{TITLE}{}{TITLE:#}\n{}", sheet.title, fitted(&sheet));

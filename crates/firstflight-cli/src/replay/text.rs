@@ -3,8 +3,6 @@
 use super::identified;
 use crate::fit::{asked, fitted};
 use crate::output::Output;
-use crate::rows::Rows;
-use crate::sheet::{Field, Sheet, Side};
 use crate::terminal::{CAUTION, QUIET, TITLE, width, wrap};
 use firstflight_lab::Error;
 use firstflight_lab::table::figure;
@@ -12,6 +10,7 @@ use firstflight_log::quality::{Quality, Trust};
 use firstflight_replay::results::Results;
 use firstflight_replay::summary::{ConnectionRow, EARLY_BELOW, LATE_ABOVE, StartupRow, Verdict};
 use firstflight_table::text::one_line;
+use firstflight_table::{Kind, Marked, Table};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io;
@@ -26,7 +25,7 @@ impl Output for Results {
         text(self)
     }
 
-    fn sheets(&self) -> Vec<Sheet> {
+    fn sheets(&self) -> Vec<Table> {
         if self.connections.len() <= FEW {
             return self.connections.iter().map(startups).collect();
         }
@@ -34,8 +33,8 @@ impl Output for Results {
     }
 
     /// One row per connection and startup.
-    fn rows(&self) -> Rows {
-        let mut rows = Rows::new(RAW);
+    fn rows(&self) -> Table {
+        let mut rows = Table::of_data(RAW);
         for connection in &self.connections {
             let before = [
                 ("connection", connection.name.as_str().into()),
@@ -86,7 +85,7 @@ impl io::Write for Pieces<'_> {
 }
 
 /// Columns of the data: those of the connection, then those of a startup in `--json`.
-pub(crate) const RAW: &[&str] = &[
+pub(crate) const RAW: [&str; 26] = [
     "connection",
     "transport",
     "min_rtt_ms",
@@ -120,7 +119,7 @@ pub(crate) fn columns<'a>(startups: impl Iterator<Item = &'a str>) -> Vec<String
     let mut names: Vec<String> =
         [STARTUPS, CONNECTIONS, CAPTURED, SHARES, CAPTURES, identified::TRIED, identified::ANSWERS]
             .iter()
-            .flat_map(|headers| Sheet::of_numbers("", headers, 1).names())
+            .flat_map(|headers| Table::of_numbers("", headers, 1).names())
             .collect();
     names.extend(startups.map(str::to_lowercase));
     let mut seen = BTreeSet::new();
@@ -165,8 +164,8 @@ fn number(value: Option<f64>, unit: &str) -> String {
     value.map_or_else(|| "-".into(), |value| figure(value, unit))
 }
 
-fn verdict(row: &StartupRow) -> Field {
-    Field::from(row.verdict.name()).bold(row.verdict == Verdict::Right)
+fn verdict(row: &StartupRow) -> Marked<'_> {
+    Marked::from(row.verdict.name()).bold(row.verdict == Verdict::Right)
 }
 
 fn estimate(row: &StartupRow) -> String {
@@ -200,25 +199,25 @@ const STARTUPS: &[&str] = &[
 ];
 
 /// A connection, startup by startup.
-fn startups(connection: &ConnectionRow) -> Sheet {
-    let mut sheet = Sheet::of_numbers(&connection.name, STARTUPS, 2).dropping(OF_ONE_TO_GO);
+fn startups(connection: &ConnectionRow) -> Table {
+    let mut sheet = Table::of_numbers(&connection.name, STARTUPS, 2).dropping(OF_ONE_TO_GO);
     for row in &connection.startups {
         let percent = |share: Option<f64>| {
             share.map_or_else(|| "-".into(), |share| format!("{:.0}", share * 100.0))
         };
         sheet.row([
-            Field::from(if row.exact { format!("{} =", row.arm) } else { row.arm.clone() }),
+            Marked::from(if row.exact { format!("{} =", row.arm) } else { row.arm.clone() }),
             verdict(row),
-            Field::from(row.reason.unwrap_or("-")),
-            Field::from(number(row.time_ms, "ms")),
-            Field::from(row.ack.map_or_else(|| "-".into(), |ack| ack.to_string())),
-            Field::from(number(row.bdp_ratio, "")),
-            Field::from(number(row.inflight.map(|bytes| bytes as f64), "bytes")),
-            Field::from(percent(row.used_ratio)),
-            Field::from(number(row.rate_then_mbps, "Mbit/s")),
-            Field::from(percent(row.rate_ratio)),
-            Field::from(estimate(row)),
-            Field::from(number(row.aim_ratio, "")),
+            Marked::from(row.reason.unwrap_or("-")),
+            Marked::from(number(row.time_ms, "ms")),
+            Marked::from(row.ack.map_or_else(|| "-".into(), |ack| ack.to_string())),
+            Marked::from(number(row.bdp_ratio, "")),
+            Marked::from(number(row.inflight.map(|bytes| bytes as f64), "bytes")),
+            Marked::from(percent(row.used_ratio)),
+            Marked::from(number(row.rate_then_mbps, "Mbit/s")),
+            Marked::from(percent(row.rate_ratio)),
+            Marked::from(estimate(row)),
+            Marked::from(number(row.aim_ratio, "")),
         ]);
     }
     sheet
@@ -336,18 +335,18 @@ const CAPTURES: &[&str] = &[
 ];
 
 /// Vantage and quality of each connection's capture.
-fn captures(results: &Results) -> Sheet {
-    let mut sheet = Sheet::of_numbers("captures", CAPTURES, 3);
+fn captures(results: &Results) -> Table {
+    let mut sheet = Table::of_numbers("captures", CAPTURES, 3);
     for row in &results.connections {
         let Some(capture) = &row.capture else { continue };
-        let count = |count: u64| Field::from(count.to_string());
+        let count = |count: u64| Marked::from(count.to_string());
         sheet.row([
-            Field::from(row.name.as_str()),
+            Marked::from(row.name.as_str()),
             capture.vantage.name().into(),
-            Field::from(capture.trust.name()).bold(capture.trust != Trust::Sound),
+            Marked::from(capture.trust.name()).bold(capture.trust != Trust::Sound),
             number(capture.near_ms, "ms").into(),
             number(capture.far_ms, "ms").into(),
-            Field::from(if capture.begins { "yes" } else { "no" }),
+            Marked::from(if capture.begins { "yes" } else { "no" }),
             count(capture.doubled + capture.doubled_unsure),
             count(capture.out_of_order),
             figure(capture.unseen_bytes as f64, "bytes").into(),
@@ -361,16 +360,16 @@ fn captures(results: &Results) -> Sheet {
 }
 
 /// One line per connection, at most `most` lines.
-fn connections(results: &Results, most: usize) -> Sheet {
+fn connections(results: &Results, most: usize) -> Table {
     let headers: Vec<&str> =
         CONNECTIONS.iter().copied().chain(results.arms.iter().map(String::as_str)).collect();
     // Names of captures are long, so they are wrapped before a verdict is dropped.
-    let side = |index| if index == 0 { Side::Prose } else { Side::Right };
+    let side = |index| if index == 0 { Kind::Prose } else { Kind::Number };
     let columns = headers.into_iter().enumerate().map(|(index, header)| (header, side(index)));
-    let mut sheet = Sheet::new("connections", columns).dropping(&["bdp", "lost", "rate", "rtt"]);
+    let mut sheet = Table::new("connections", columns).dropping(&["bdp", "lost", "rate", "rtt"]);
     for connection in results.connections.iter().take(most) {
         let mut cells = vec![
-            Field::from(connection.name.as_str()),
+            Marked::from(connection.name.as_str()),
             number(connection.min_rtt_ms, "ms").into(),
             number(connection.best_rate_wire_mbps, "Mbit/s").into(),
             number(connection.bdp_bytes.map(|bytes| bytes as f64), "bytes").into(),
@@ -381,7 +380,7 @@ fn connections(results: &Results, most: usize) -> Sheet {
         ];
         cells.extend(results.arms.iter().map(|arm| {
             let row = connection.startups.iter().find(|row| row.arm == *arm);
-            Field::from(row.map_or_else(
+            Marked::from(row.map_or_else(
                 || "-".into(),
                 |row| match row.bdp_ratio {
                     Some(ratio) => format!("{}\n{}", row.verdict.name(), figure(ratio, "")),
@@ -398,8 +397,8 @@ fn connections(results: &Results, most: usize) -> Sheet {
 const CAPTURED: &[&str] = &["captured", "connections", "p50", "p95"];
 
 /// Distribution of the captured values over the connections.
-fn captured(results: &Results) -> Sheet {
-    let mut sheet = Sheet::of_numbers("captured", CAPTURED, 1);
+fn captured(results: &Results) -> Table {
+    let mut sheet = Table::of_numbers("captured", CAPTURED, 1);
     for row in &results.captured {
         let (name, unit, scale) = match row.measure {
             "min_rtt_ms" => ("smallest RTT, ms", "ms", 1.0),
@@ -410,7 +409,7 @@ fn captured(results: &Results) -> Sheet {
             _ => ("bytes", "bytes", 1.0),
         };
         sheet.row([
-            Field::from(name),
+            Marked::from(name),
             row.connections.to_string().into(),
             figure(row.p50 * scale, unit).into(),
             figure(row.p95 * scale, unit).into(),
@@ -432,15 +431,15 @@ const SHARES: &[&str] = &[
 ];
 
 /// Distribution of the verdicts on each startup.
-fn shares(results: &Results) -> Sheet {
+fn shares(results: &Results) -> Table {
     let title = format!("{} connections", results.connections.len());
-    let mut sheet = Sheet::of_numbers(title, SHARES, 1).dropping(&["p50", "p90", "cwnd at exit"]);
+    let mut sheet = Table::of_numbers(title, SHARES, 1).dropping(&["p50", "p90", "cwnd at exit"]);
     for spread in &results.verdicts {
         let percent = |count: u64| {
-            Field::from(format!("{:.1}", count as f64 * 100.0 / spread.connections.max(1) as f64))
+            Marked::from(format!("{:.1}", count as f64 * 100.0 / spread.connections.max(1) as f64))
         };
         sheet.row([
-            Field::from(spread.arm.as_str()),
+            Marked::from(spread.arm.as_str()),
             percent(spread.early),
             percent(spread.right),
             percent(spread.late),

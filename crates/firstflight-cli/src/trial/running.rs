@@ -4,8 +4,8 @@ use super::folder::Folder;
 use super::tables::Shown;
 use super::verdict::{EXIT_STOPPED, ended};
 use crate::done::Done;
-use crate::files::{check_outputs, write_own, write_whole};
-use crate::output::{Output, check_before, give, names};
+use crate::files::write_own;
+use crate::output::{Columns, Files, produce};
 use crate::run::command_line;
 use crate::terminal::{QUIET, say, whisper};
 use clap::Args;
@@ -126,20 +126,16 @@ pub(super) fn stop(options: &InFolder) -> Result<Done, Error> {
 
 /// Reports the effects of the arms.
 pub(super) fn report(options: &ReportOptions) -> Result<Done, Error> {
-    check_outputs(options.json.as_ref(), options.report.as_ref(), &[])?;
+    let files =
+        Files { json: options.json.as_ref(), others: &[("--report", options.report.as_deref())] };
     let folder = Folder::of(&options.of.folder)?;
     let rules = folder.state()?["stop_if"].as_str().unwrap_or_default().to_owned();
     let answer = match folder.look(&[("stop-if", &rules)])? {
         Ok(answer) => answer,
         Err(young) => return Ok(Done::Because(young)),
     };
-    let shown = Shown(&answer);
-    check_before(options.json.as_ref(), &names(&shown.sheets()), &shown.rows().names)?;
-    if let Some(file) = &options.report {
-        let page = answer.page(&command_line());
-        write_whole(file, |out| out.write_all(page.as_bytes()))?;
-    }
-    give(options.json.as_ref(), &shown)?;
+    let page = |shown: &Shown, _: &str| Ok(shown.0.page(&command_line()));
+    let Shown(answer) = produce(&files, Columns::OfResult, || Ok(Shown(answer)), page)?;
     Ok(ended(&answer))
 }
 

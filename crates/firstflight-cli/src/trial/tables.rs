@@ -1,17 +1,16 @@
 //! Tables for the results of `trial analyse`.
 
 use crate::output::{Output, fitted};
-use crate::rows::Rows;
-use crate::sheet::{Field, Sheet};
 use crate::terminal::{TITLE, width, wrap};
 use firstflight_lab::Error;
 use firstflight_lab::field::{Answer, EffectRow};
 use firstflight_lab::stats::Interval;
+use firstflight_table::{Marked, Table};
 use std::fmt::Write as _;
 
-pub(super) struct Shown<'a>(pub(super) &'a Answer);
+pub(super) struct Shown(pub(super) Answer);
 
-impl Output for Shown<'_> {
+impl Output for Shown {
     fn text(&self) -> String {
         let Shown(answer) = self;
         let mut text = wrap(&answer.finding, 0, width()) + "\n";
@@ -30,20 +29,20 @@ impl Output for Shown<'_> {
         text
     }
 
-    fn sheets(&self) -> Vec<Sheet> {
+    fn sheets(&self) -> Vec<Table> {
         let all = [
-            effects(self.0),
-            arms(self.0),
-            quantiles(self.0),
-            totals(self.0),
-            parts(self.0),
-            needs(self.0),
+            effects(&self.0),
+            arms(&self.0),
+            quantiles(&self.0),
+            totals(&self.0),
+            parts(&self.0),
+            needs(&self.0),
         ];
-        all.into_iter().filter(|sheet| !sheet.rows().is_empty()).collect()
+        all.into_iter().filter(|sheet| !sheet.is_empty()).collect()
     }
 
-    fn rows(&self) -> Rows {
-        let mut rows = Rows::new(&[
+    fn rows(&self) -> Table {
+        let mut rows = Table::of_data([
             "arm",
             "baseline",
             "reduction_pct",
@@ -63,7 +62,7 @@ impl Output for Shown<'_> {
             let end = |interval: Option<Interval>, read: fn(&Interval) -> f64| {
                 interval.as_ref().map(read).into()
             };
-            rows.row([
+            rows.values([
                 row.arm.clone().into(),
                 self.0.experiment.baseline.clone().into(),
                 end(row.reduction_pct, |one| one.value),
@@ -114,17 +113,17 @@ fn verdict(row: &EffectRow) -> &'static str {
     }
 }
 
-fn effects(answer: &Answer) -> Sheet {
+fn effects(answer: &Answer) -> Table {
     let title = format!(
         "Reduction in completion time against {}, at equal size",
         answer.experiment.baseline
     );
     let headers = ["arm", "shorter by\n95 % interval", "always-valid", "units", "rows", "verdict"];
-    let mut sheet = Sheet::of_numbers(title, &headers, 1);
+    let mut sheet = Table::of_numbers(title, &headers, 1);
     for row in &answer.results {
         sheet.row([
-            Field::from(row.arm.as_str()),
-            Field::from(percent(row.reduction_pct)).bold(row.stands),
+            Marked::from(row.arm.as_str()),
+            Marked::from(percent(row.reduction_pct)).bold(row.stands),
             range(row.always_valid_pct).into(),
             row.units.to_string().into(),
             row.rows.to_string().into(),
@@ -134,9 +133,9 @@ fn effects(answer: &Answer) -> Sheet {
     sheet
 }
 
-fn arms(answer: &Answer) -> Sheet {
+fn arms(answer: &Answer) -> Table {
     let headers = ["arm", "rows", "units", "effective units", "largest unit", "data", "incomplete"];
-    let mut sheet = Sheet::of_numbers("Who took part", &headers, 1).dropping(&["largest", "data"]);
+    let mut sheet = Table::of_numbers("Who took part", &headers, 1).dropping(&["largest", "data"]);
     for arm in &answer.arms {
         let part =
             |percent: Option<f64>| percent.map_or("-".to_owned(), |part| format!("{part:.1} %"));
@@ -153,10 +152,10 @@ fn arms(answer: &Answer) -> Sheet {
     sheet
 }
 
-fn quantiles(answer: &Answer) -> Sheet {
+fn quantiles(answer: &Answer) -> Table {
     let title = format!("Quantiles of {}, all sizes together", answer.experiment.columns.time);
     let headers = ["arm", "quantile", "time", "baseline", "shorter by\n95 % interval"];
-    let mut sheet = Sheet::of_numbers(title, &headers, 2);
+    let mut sheet = Table::of_numbers(title, &headers, 2);
     let mut last = "";
     for row in &answer.quantiles {
         let arm = if last == row.arm { "" } else { &row.arm };
@@ -180,10 +179,10 @@ fn number(value: f64) -> String {
     }
 }
 
-fn totals(answer: &Answer) -> Sheet {
+fn totals(answer: &Answer) -> Table {
     let headers =
         ["arm", "ratio of totals", "value", "baseline", "factor\n95 % interval", "always-valid"];
-    let mut sheet = Sheet::of_numbers("What it costs", &headers, 2);
+    let mut sheet = Table::of_numbers("What it costs", &headers, 2);
     let small = |value: Option<f64>| {
         let value = value.filter(|value| value.is_finite());
         value.map_or("-".to_owned(), |value| format!("{value:.4}"))
@@ -205,25 +204,25 @@ fn totals(answer: &Answer) -> Sheet {
     sheet
 }
 
-fn parts(answer: &Answer) -> Sheet {
+fn parts(answer: &Answer) -> Table {
     let headers = ["by", "part", "arm", "shorter by\n95 % interval", "rows"];
-    let mut sheet = Sheet::of_numbers("Where", &headers, 3);
+    let mut sheet = Table::of_numbers("Where", &headers, 3);
     let mut last = "";
     for row in &answer.parts {
         let part = if last == row.part { "" } else { &row.part };
         last = &row.part;
         sheet.row([
-            Field::from(part),
+            Marked::from(part),
             row.name.as_str().into(),
             row.arm.as_str().into(),
-            Field::from(percent(Some(row.reduction_pct))).bold(row.stands),
+            Marked::from(percent(Some(row.reduction_pct))).bold(row.stands),
             row.rows.to_string().into(),
         ]);
     }
     sheet
 }
 
-fn needs(answer: &Answer) -> Sheet {
+fn needs(answer: &Answer) -> Table {
     let headers = [
         "effect",
         "units if checked\nat any time",
@@ -231,7 +230,7 @@ fn needs(answer: &Answer) -> Sheet {
         "hours at the\ncurrent rate",
     ];
     let mut sheet =
-        Sheet::of_numbers("Sample size needed with two arms of equal share", &headers, 0);
+        Table::of_numbers("Sample size needed with two arms of equal share", &headers, 0);
     for need in &answer.needs {
         sheet.row([
             format!("{:.0} %", need.effect_pct),

@@ -1,12 +1,12 @@
 //! The result of watching: a replay, and counts of what was not seen.
 
 use crate::output::Output;
-use crate::rows::{Rows, pretty};
-use crate::sheet::Sheet;
+use crate::rows::pretty;
 use crate::terminal::{CAUTION, QUIET, width, wrap};
 use firstflight_lab::Error;
 use firstflight_linux::kernel::WatchCounts;
 use firstflight_replay::results::Results;
+use firstflight_table::Table;
 use serde_json::json;
 use std::fmt::Write as _;
 
@@ -59,11 +59,11 @@ impl Output for Answer {
         format!("{}{QUIET}{about}{QUIET:#}\n", self.results.text())
     }
 
-    fn sheets(&self) -> Vec<Sheet> {
+    fn sheets(&self) -> Vec<Table> {
         self.results.sheets()
     }
 
-    fn rows(&self) -> Rows {
+    fn rows(&self) -> Table {
         self.results.rows()
     }
 

@@ -10,7 +10,6 @@ use crate::progress::{Progress, Unit};
 use crate::random::pseudonyms;
 use crate::replay::text;
 use crate::row_file::RowFile;
-use crate::rows::Rows;
 use crate::run::command_line;
 use crate::stop::{Stop, graceful};
 use crate::terminal::{CAUTION, whisper};
@@ -44,8 +43,11 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let lines = options.out.as_deref().filter(|file| file.extension() != Some("parquet".as_ref()));
     check_outputs(
         options.json.as_ref(),
-        options.report.as_ref(),
-        &[("--out", lines), ("--population", options.population.as_deref())],
+        &[
+            ("--report", options.report.as_deref()),
+            ("--out", lines),
+            ("--population", options.population.as_deref()),
+        ],
     )?;
     options.out.as_deref().map_or(Ok(()), RowFile::check)?;
     let settings = Settings {
@@ -56,7 +58,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     };
     let labels: Vec<String> = settings.arms.iter().map(|arm| arm.label.clone()).collect();
     let shown = text::columns(labels.iter().map(String::as_str));
-    check_before(options.json.as_ref(), &shown, &Rows::new(text::RAW).names)?;
+    check_before(options.json.as_ref(), &shown, &text::RAW.map(str::to_owned))?;
     let folder = options.who.cgroup.clone().map_or_else(cgroup_root, Ok)?;
     let pseudonyms = pseudonyms(options.keep_key.as_deref())?;
     // The file of rows is opened last, so that it is not created if watching is refused.
