@@ -12,6 +12,7 @@ use crate::units::{Nanos, Ratio, Time};
 named! {
     /// Why startup ended.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    #[non_exhaustive]
     pub enum ExitReason {
         /// Packets were lost first.
         Loss = "loss",

@@ -7,6 +7,7 @@ use crate::units::{Nanos, Ratio, Time};
 
 /// Any congestion avoidance of the crate.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum AnyAvoidance {
     /// Reno (RFC 5681, RFC 9002).
     Reno(Reno),

@@ -7,6 +7,7 @@ use super::{
 
 /// Any recovery policy of the crate.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum AnyRecovery {
     /// Immediate cut (RFC 9002).
     Immediate(Immediate),

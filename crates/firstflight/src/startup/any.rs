@@ -13,6 +13,7 @@ macro_rules! startups {
         #[repr(u8)]
         #[derive(Clone, Copy, Debug)]
         #[allow(clippy::large_enum_variant, reason = "no allocation: the largest state is what a connection reserves anyway")]
+        #[non_exhaustive]
         pub enum AnyStartup {
             $($(#[$doc])* $name($type),)*
         }
