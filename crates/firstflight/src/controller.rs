@@ -79,6 +79,8 @@ pub struct Controller<S: Startup, A: Avoidance, R: Policy> {
     /// The loss that `undo` remembers is what ended startup.
     exit_in_doubt: bool,
     after_timeout: bool,
+    /// [`Heeds::epoch`](crate::startup::Heeds::epoch), kept because each ACK asks.
+    epoch_use: EpochUse,
     /// Something was sent, first at `first_sent`.
     sent: bool,
     first_sent: Time,
@@ -119,6 +121,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             so_far: SoFar::new(config.transport, nxt),
         };
         let mut controller = Controller {
+            epoch_use: startup.heeds().epoch,
             startup,
             avoidance,
             repairer: Repairer::Policy(recovery),
@@ -372,7 +375,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         );
         self.note_srtt(ack.srtt);
         if let Some(rtt) = ack.rtt {
-            if self.startup.heeds().epoch == EpochUse::Everywhere {
+            if self.epoch_use == EpochUse::Everywhere {
                 self.note_epoch(ack.now);
             }
             self.startup.on_rtt(ack.now, rtt, &self.cx);
@@ -716,7 +719,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     fn sample(&mut self, ack: &Ack) {
         self.cx.pacing_rate = self.pacing_rate();
         self.cx.limited = self.limited(ack);
-        if self.startup.heeds().epoch == EpochUse::Sampling {
+        if self.epoch_use == EpochUse::Sampling {
             self.note_epoch(ack.now);
         }
         let before = self.w.cwnd;
