@@ -79,6 +79,8 @@ pub struct Controller<S: Startup, A: Avoidance, R: Policy> {
     /// The loss that `undo` remembers is what ended startup.
     exit_in_doubt: bool,
     after_timeout: bool,
+    /// [`Heeds::epoch`](crate::startup::Heeds::epoch), kept because each ACK asks.
+    epoch_use: EpochUse,
     /// Something was sent, first at `first_sent`.
     sent: bool,
     first_sent: Time,
@@ -119,6 +121,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             so_far: SoFar::new(config.transport, nxt),
         };
         let mut controller = Controller {
+            epoch_use: startup.heeds().epoch,
             startup,
             avoidance,
             repairer: Repairer::Policy(recovery),
@@ -234,14 +237,14 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     /// whose smoothed RTT is the same. If not, the [pacing rate](Self::pacing_rate) stays until then.
     #[inline]
     pub fn heeds_sending(&self) -> bool {
-        self.startup.heeds_sending() || self.heeds_timeout()
+        self.startup.heeds().sending || self.heeds_timeout()
     }
 
     /// Whether [`on_sent`](Self::on_sent) needs each packet until the next ACK or timeout. If not, one
     /// call is enough for those that leave together, with the last.
     #[inline]
     pub fn heeds_packets(&self) -> bool {
-        (self.ended.is_none() || self.startup.is_whole()) && self.startup.heeds_packets()
+        (self.ended.is_none() || self.startup.is_whole()) && self.startup.heeds().packets
     }
 
     /// The largest packet has another size from now on, in bytes (path MTU discovery). The initial
@@ -372,7 +375,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         );
         self.note_srtt(ack.srtt);
         if let Some(rtt) = ack.rtt {
-            if self.startup.heeds_epoch() == EpochUse::Everywhere {
+            if self.epoch_use == EpochUse::Everywhere {
                 self.note_epoch(ack.now);
             }
             self.startup.on_rtt(ack.now, rtt, &self.cx);
@@ -613,7 +616,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         if self.episode.is_some() {
             return Phase::Recovery;
         }
-        let startup = self.startup.phase();
+        let startup = self.startup.status().phase;
         if self.w.in_slow_start() || startup == Phase::Lss { startup } else { Phase::Avoidance }
     }
 
@@ -632,7 +635,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
 
     /// Round trips of startup completed so far, counted as [`Exit::rounds`] counts them.
     pub fn rounds(&self) -> u32 {
-        self.startup.rounds().unwrap_or(self.rounds)
+        self.startup.status().rounds.unwrap_or(self.rounds)
     }
 
     /// How startup ended, once it has.
@@ -716,7 +719,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     fn sample(&mut self, ack: &Ack) {
         self.cx.pacing_rate = self.pacing_rate();
         self.cx.limited = self.limited(ack);
-        if self.startup.heeds_epoch() == EpochUse::Sampling {
+        if self.epoch_use == EpochUse::Sampling {
             self.note_epoch(ack.now);
         }
         let before = self.w.cwnd;

@@ -523,9 +523,9 @@ pub struct Context {
     pub limited: bool,
     /// A congestion avoidance epoch is running and young ([`Context::is_young`]; HyStart,
     /// published BEST and SEARCH 3.1 as Linux has them take no samples then); up to date on
-    /// ACKs with an RTT sample where the startup looks at it ([`Startup::heeds_epoch`]).
+    /// ACKs with an RTT sample where the startup looks at it ([`Startup::heeds`]).
     ///
-    /// [`Startup::heeds_epoch`]: crate::startup::Startup::heeds_epoch
+    /// [`Startup::heeds`]: crate::startup::Startup::heeds
     pub young_epoch: bool,
     /// Such an epoch is less than 10 ms old: ns-3 takes no samples then ([`Context::is_newborn`]).
     pub newborn_epoch: bool,

@@ -111,7 +111,7 @@ impl Observation {
     ) {
         self.cwnd = after.cwnd();
         self.left_startup = after.exit().is_some();
-        self.resumption = after.startup().resumption();
+        self.resumption = after.startup().status().resumption;
         match event {
             Event::Ack(ack, so_far) => {
                 // CR9959 observe-rtt.

@@ -164,11 +164,11 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         if max_fs == 0 {
             return 0;
         }
+        let startup = self.startup.reach(max_fs, w, &self.cx);
         if w.in_slow_start() {
-            return self.startup.reach(max_fs, w, &self.cx);
+            return startup.unwrap_or(u64::MAX);
         }
-        let avoidance = self.avoidance.reach(ack, max_fs, w, &self.cx);
-        self.startup.reach_beside(max_fs, w).map_or(avoidance, |beside| avoidance.max(beside))
+        self.avoidance.reach(ack, max_fs, w, &self.cx).max(startup.unwrap_or(0))
     }
 
     /// Growth since `before` as far as `reach` allows.

@@ -18,7 +18,7 @@
 
 use super::hystart_plus_plus::{self, HyStartPlusPlus, SavedStage};
 use super::slow_start::double;
-use super::{GAIN_SLOW_START, Grown, Resumption, Startup, Verdict};
+use super::{GAIN_SLOW_START, Grown, Heeds, Resumption, Startup, Status, Verdict};
 use crate::event::{Ack, Context, Phase, Ready, Signal, Timeout, Window};
 use crate::options::params;
 use crate::recovery::{CarefulRetreat, OwnRecovery, Retreat};
@@ -203,8 +203,8 @@ impl Startup for Careful {
     }
 
     #[inline]
-    fn heeds_sending(&self) -> bool {
-        self.state == State::Recon
+    fn heeds(&self) -> Heeds {
+        Heeds::sending(self.state == State::Recon)
     }
 
     fn sample(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
@@ -322,22 +322,20 @@ impl Startup for Careful {
         }
     }
 
-    fn phase(&self) -> Phase {
-        match (&self.state, &self.hystart) {
+    fn status(&self) -> Status {
+        let phase = match (&self.state, &self.hystart) {
             (State::Unvalidated { .. }, _) => Phase::Jump,
             (_, Some(hystart)) => hystart.phase(),
             (_, None) => Phase::Startup,
-        }
-    }
-
-    fn resumption(&self) -> Resumption {
-        match self.state {
+        };
+        let resumption = match self.state {
             // CR9959 retreat-forget: saved values that overshot must not be used again.
             _ if self.refuted => Resumption::Refuted,
             State::Normal => Resumption::Unused,
             _ if self.params.saved.is_none() => Resumption::Unused,
             _ => Resumption::Underway,
-        }
+        };
+        Status { phase, rounds: None, resumption }
     }
 
     fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {

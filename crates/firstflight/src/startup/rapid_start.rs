@@ -17,7 +17,7 @@
 use super::hystart_plus_plus::{self, HyStartPlusPlus, SavedStage};
 use super::jump::{GAIN_JUMP, Jump, JumpWindow};
 use super::slow_start::double;
-use super::{GAIN_RAPID, GAIN_SLOW_START, Grown, Startup, Verdict};
+use super::{GAIN_RAPID, GAIN_SLOW_START, Grown, Heeds, SlowStart, Startup, Status, Verdict};
 use crate::event::{Ack, Context, Phase, Ready, Signal, Timeout, Window};
 use crate::named::named;
 use crate::options::params;
@@ -137,8 +137,8 @@ impl Startup for RapidStart {
     }
 
     #[inline]
-    fn heeds_sending(&self) -> bool {
-        self.probing && self.jump.heeds_sending()
+    fn heeds(&self) -> Heeds {
+        Heeds::sending(self.probing && self.jump.heeds_sending())
     }
 
     fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
@@ -175,14 +175,14 @@ impl Startup for RapidStart {
         Grown { leftover: left.min(counted), verdict: Verdict::Stay }
     }
 
-    fn reach(&self, max_fs: u64, w: Window, cx: &Context) -> u64 {
+    fn reach(&self, max_fs: u64, w: Window, cx: &Context) -> Option<u64> {
         let twice = match &self.hystart {
             Some(hystart) => hystart.reach(max_fs, w, cx),
-            None => max_fs.saturating_mul(2),
+            None => SlowStart.reach(max_fs, w, cx),
         };
         let slow_start = self.hystart.is_none_or(|hystart| hystart.phase() == Phase::Startup);
         let third = self.probing && slow_start && cx.paced && self.rapid();
-        twice.saturating_add(if third { max_fs } else { 0 })
+        twice.map(|twice| twice.saturating_add(if third { max_fs } else { 0 }))
     }
 
     fn on_congestion(
@@ -257,8 +257,8 @@ impl Startup for RapidStart {
         }
     }
 
-    fn phase(&self) -> Phase {
-        if self.jump.spreading() {
+    fn status(&self) -> Status {
+        let phase = if self.jump.spreading() {
             Phase::Jump
         } else if let Some(hystart) =
             self.hystart.as_ref().filter(|hystart| hystart.phase() != Phase::Startup)
@@ -268,7 +268,8 @@ impl Startup for RapidStart {
             Phase::Rapid
         } else {
             Phase::Startup
-        }
+        };
+        Status { phase, ..Status::default() }
     }
 
     fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {

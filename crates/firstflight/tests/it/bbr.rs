@@ -371,7 +371,7 @@ fn full_behind_a_peer(params: Params, rates: &[u64], from: usize) -> Option<usiz
             ..Told::default()
         };
         bbr.sample(&ack.ack(), w, &ack.within(&cx));
-        if bbr.phase() == Phase::Drain {
+        if bbr.status().phase == Phase::Drain {
             return Some(round);
         }
     }
@@ -501,7 +501,7 @@ impl<S: Startup> Flights<S> {
             if let Verdict::Leave(leave) = self.bbr.sample(&ack.ack(), w, &ack.within(&self.cx)) {
                 (self.drained, self.left) = (true, Some(leave));
             }
-            self.drained |= self.bbr.phase() != Phase::Startup;
+            self.drained |= self.bbr.status().phase != Phase::Startup;
         }
     }
 }

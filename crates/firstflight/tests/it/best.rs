@@ -532,7 +532,7 @@ fn below_two_milliseconds_it_does_nothing() {
     for (rtt, off) in [(2 * MS - 1, true), (2 * MS, false)] {
         let mut rig = Rig::new(ALONE, 100);
         rig.rounds(3, rtt, MSS, &[30 * US; 20]);
-        assert_eq!(rig.best.rounds() == Some(0), off, "RTT {rtt} ns: off = {off}");
+        assert_eq!(rig.best.status().rounds == Some(0), off, "RTT {rtt} ns: off = {off}");
     }
 }
 
@@ -628,10 +628,10 @@ fn a_loss_ends_it_timeouts_and_idle_start_it_afresh_and_a_false_alarm_resumes_it
     let mut rig = clear(Params::DEFAULT, 20);
     let saved = rig.best.save();
     lose(&mut rig.best, rig.w);
-    let rounds = rig.best.rounds();
+    let rounds = rig.best.status().rounds;
     rig.round(100 * MS, MSS, &[]);
     assert_eq!(
-        (rig.best.armed(), rig.best.rounds()),
+        (rig.best.armed(), rig.best.status().rounds),
         (false, rounds),
         "after a loss no round is evaluated"
     );
@@ -646,8 +646,12 @@ fn a_loss_ends_it_timeouts_and_idle_start_it_afresh_and_a_false_alarm_resumes_it
     for (name, event) in table {
         lose(&mut rig.best, rig.w);
         event(&mut rig.best);
-        let state =
-            (rig.best.armed(), rig.best.rounds(), rig.best.aim(), rig.best.pairs().offered());
+        let state = (
+            rig.best.armed(),
+            rig.best.status().rounds,
+            rig.best.aim(),
+            rig.best.pairs().offered(),
+        );
         assert_eq!(state, (true, Some(0), None, 0), "{name} re-arms it with nothing measured");
     }
 }
@@ -678,7 +682,7 @@ fn the_fallback_decides_where_best_is_silent() {
     }
     assert_eq!(verdict, Verdict::Hold { cwnd: 1000 * MSS }, "SEARCH begins to drain");
     assert_eq!(
-        (best.armed(), best.phase(), best.pacing_gain()),
+        (best.armed(), best.status().phase, best.pacing_gain()),
         (false, Phase::Drain, Ratio::new(5, 4)),
         "BEST is over, its fallback is not"
     );
@@ -997,7 +1001,7 @@ proptest! {
         let mut rig = Rig::new(ALONE, 100);
         for (i, (acks, gap)) in rounds.iter().enumerate() {
             rig.round(100 * MS, MSS, &vec![gap * US; *acks]);
-            prop_assert_eq!(rig.best.rounds(), Some(i as u32), "the first ACK of a round ends the one before");
+            prop_assert_eq!(rig.best.status().rounds, Some(i as u32), "the first ACK of a round ends the one before");
             prop_assert_eq!(total(rig.best.counts()), i as u32, "and counts one outcome: {:?}", rig.best.counts());
         }
     }

@@ -88,7 +88,7 @@ impl Rig {
             }
             self.ack(us, bytes, crossing_rtt_us, Crossing);
             let verdict = self.ack(us, bytes, rtt_us, Inside);
-            if self.best.rounds() == Some(count) {
+            if self.best.status().rounds == Some(count) {
                 return verdict;
             }
         }
@@ -357,7 +357,7 @@ fn a_timeout_forgets_the_decision_and_nothing_else_does() {
     let mut rig = decided();
     rig.best.on_timeout(Timeout::Rto, Time(rig.now), Seq(rig.mark));
     assert_eq!(
-        (rig.best.reached(), rig.best.rounds()),
+        (rig.best.reached(), rig.best.status().rounds),
         (ExitReason::Threshold, Some(0)),
         "after an RTO it starts over"
     );
@@ -365,7 +365,7 @@ fn a_timeout_forgets_the_decision_and_nothing_else_does() {
     lose(&mut rig.best, rig.w);
     rig.best.on_idle(Time(rig.now), Seq(rig.mark));
     assert_eq!(
-        (rig.best.reached(), rig.best.rounds()),
+        (rig.best.reached(), rig.best.status().rounds),
         (ExitReason::Estimate, Some(5)),
         "loss and idle change nothing"
     );

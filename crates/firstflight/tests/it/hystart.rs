@@ -332,11 +332,11 @@ fn row_13_linux_looks_at_nothing_below_the_low_window_but_ends_rounds() {
 fn row_14_a_round_ends_strictly_beyond_its_mark() {
     for (beyond, rolls) in [(0, false), (1, true)] {
         let mut f = Flow::after_round(DELAY_ONLY, 40 * MS, 40 * MS);
-        let rounds = f.alg.rounds();
+        let rounds = f.alg.status().rounds;
         f.una = f.nxt + beyond - 1;
         f.nxt += 50;
         f.ack(T0 + MS, 40 * MS);
-        assert_eq!(f.alg.rounds() != rounds, rolls, "una = mark + {beyond}");
+        assert_eq!(f.alg.status().rounds != rounds, rolls, "una = mark + {beyond}");
     }
 }
 
@@ -354,7 +354,7 @@ fn row_15_linux_ignores_samples_of_the_first_second_of_an_epoch() {
             "the smallest RTT, epoch {age} ns old"
         );
         assert_eq!(
-            f.alg.rounds() != before.rounds(),
+            f.alg.status().rounds != before.status().rounds,
             used,
             "the end of a round, epoch {age} ns old"
         );
@@ -592,7 +592,7 @@ fn the_older_gates_notice_the_end_of_a_round_later() {
             Told { now: Time(T0), acked: MSS, una: Seq(f.una), nxt: Seq(f.nxt), ..Told::default() };
         f.alg.grow(&ack.ack(), MSS, &mut f.w, &f.cx);
         assert_eq!(
-            f.alg.rounds(),
+            f.alg.status().rounds,
             Some(u32::from(rolls)),
             "{roll_at:?}, {segments} segments, limited: {limited}"
         );
@@ -722,7 +722,7 @@ proptest! {
         if let Some((_, leave)) = exits.first() {
             prop_assert_eq!(leave.ssthresh, segments * MSS, "the threshold is the window");
             prop_assert!(segments >= params.low_window, "left at {} segments, below the low window", segments);
-            prop_assert!(params.profile != Profile::Gvisor || f.alg.rounds() >= Some(2), "gVisor left in its first round");
+            prop_assert!(params.profile != Profile::Gvisor || f.alg.status().rounds >= Some(2), "gVisor left in its first round");
         } else {
             prop_assert_eq!(f.w.ssthresh, UNSET_SSTHRESH, "no exit, but a threshold");
         }

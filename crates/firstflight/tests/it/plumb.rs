@@ -70,14 +70,14 @@ fn it_heeds_every_packet_until_the_first_flight_is_over_and_none_afterwards() {
     let (mut plumb, cx, mut w) = (Plumb::new(Params::default()), context::quic(MSS), INITIAL);
     plumb.start(Time(0), Seq(0));
     plumb.on_rtt(Time(0), Nanos(30 * MS), &cx);
-    assert!(plumb.heeds_sending(), "before anything was sent");
+    assert!(plumb.heeds().sending, "before anything was sent");
     plumb.before_send(&ready(0, 0), &mut w, &cx);
-    assert!(plumb.train().is_some() && plumb.heeds_sending(), "within the first flight");
+    assert!(plumb.train().is_some() && plumb.heeds().sending, "within the first flight");
     plumb.on_timeout(Timeout::PersistentCongestion, Time(MS), Seq(10));
-    assert!(!plumb.heeds_sending(), "startup is over");
+    assert!(!plumb.heeds().sending, "startup is over");
     let mut trip = Trip::new("plumb", 20, 50, 500);
     trip.run(30);
-    let flight = trip.c.startup().heeds_sending();
+    let flight = trip.c.startup().heeds().sending;
     assert!(!flight, "the first flight is over, startup goes on");
 }
 

@@ -345,7 +345,7 @@ fn rows_14_to_16_draining_sends_one_segment_for_three_acknowledged() {
         (ExitReason::Flattened, Handover::Drained),
         "row 16: avoidance takes over at the target"
     );
-    assert_eq!(rig.search.phase(), Phase::Startup, "row 16: it no longer drains");
+    assert_eq!(rig.search.status().phase, Phase::Startup, "row 16: it no longer drains");
 }
 
 /// Shows SEARCH drain-3.
@@ -361,7 +361,7 @@ fn draining_grows_nothing_and_paces_like_avoidance() {
         "the growth hook leaves the window alone and hands nothing on"
     );
     assert_eq!(
-        (rig.search.phase(), rig.search.pacing_gain()),
+        (rig.search.status().phase, rig.search.pacing_gain()),
         (Phase::Drain, Ratio::new(5, 4)),
         "phase and gain of draining"
     );
@@ -379,7 +379,7 @@ fn row_17_a_loss_ends_draining_and_the_search() {
     let mut rig = draining();
     lose(&mut rig.search, rig.w);
     assert_eq!(
-        (rig.search.phase(), rig.search.draining()),
+        (rig.search.status().phase, rig.search.draining()),
         (Phase::Startup, None),
         "the normal reduction takes over"
     );
