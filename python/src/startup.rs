@@ -8,7 +8,7 @@ use crate::{Refused, refuse};
 use firstflight::event::{self, Phase, Signal, Timeout, Transport};
 use firstflight::recovery::OwnRecovery;
 use firstflight::startup::{
-    ExitReason, Grown, Handover, Leave, SlowStart, Startup, Status, Verdict,
+    ExitReason, Grown, Handover, Leave, Pacing, SlowStart, Startup, Status, Verdict,
 };
 use firstflight::{Nanos, Ratio, Seq, Time, UNSET_SSTHRESH};
 use firstflight_lab::{Error, NamedArm, OwnStartup, nearest, parse_arms};
@@ -539,7 +539,7 @@ impl Startup for InPython {
         });
     }
 
-    fn pacing_gain(&self) -> Ratio {
+    fn pacing(&self) -> Pacing {
         let told = self.call("pacing_gain", |object| {
             let gain = object.call_method0("pacing_gain")?;
             let number: f64 = gain.extract()?;
@@ -548,7 +548,7 @@ impl Startup for InPython {
             }
             Ok(ratio(number))
         });
-        told.unwrap_or_else(|| SlowStart.pacing_gain())
+        told.map_or_else(Pacing::default, Pacing::Gain)
     }
 
     fn status(&self) -> Status {

@@ -29,7 +29,9 @@ use crate::event::{
 };
 use crate::exit::{ExitReason, Handover};
 use crate::recovery::{End, Policy};
-use crate::startup::{EpochUse, GAIN_AVOIDANCE, GAIN_SLOW_START, Startup, Train, Verdict};
+use crate::startup::{
+    EpochUse, GAIN_AVOIDANCE, GAIN_SLOW_START, Pacing, Resumption, Startup, Train, Verdict,
+};
 use crate::units::{MAX_BYTES, Nanos, Rate, Ratio, Seq, Time, UNSET_SSTHRESH};
 use kept::{Ended, Ends, Episode, Repairer, Undo};
 use three_amounts::ThreeAmounts;
@@ -585,14 +587,11 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         if !self.cx.paced || srtt == Nanos::ZERO {
             return None;
         }
-        if self.episode.is_none()
-            && self.w.in_slow_start()
-            && let Some(rate) = self.startup.pacing_rate()
-        {
-            return Some(rate);
-        }
         // RFC9002 7.7-1: the rate is the window per smoothed RTT, times the gain of the phase.
-        let gain = self.pacing_gain();
+        let gain = match self.pacing() {
+            Pacing::Rate(rate) => return Some(rate),
+            Pacing::Gain(gain) => gain,
+        };
         // A window has 41 bits and a ratio's part 16.
         Rate::from_bytes_over(self.w.cwnd * gain.num(), srtt * gain.den())
             .map(|rate| Rate(rate.0.max(1)))
@@ -636,6 +635,11 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     /// Round trips of startup completed so far, counted as [`Exit::rounds`] counts them.
     pub fn rounds(&self) -> u32 {
         self.startup.status().rounds.unwrap_or(self.rounds)
+    }
+
+    /// State of the use of an earlier connection's saved values.
+    pub fn resumption(&self) -> Resumption {
+        self.startup.status().resumption
     }
 
     /// How startup ended, once it has.
@@ -689,14 +693,14 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         }
     }
 
-    fn pacing_gain(&self) -> Ratio {
+    fn pacing(&self) -> Pacing {
         match self.episode {
             // RAPID 3.3-pacing: the smooth recovery needs no more than slow start's gain; its
             // window does the shaping.
-            Some(Episode::Own) => GAIN_SLOW_START,
-            Some(_) => self.recovery_gain,
-            None if self.w.in_slow_start() => self.startup.pacing_gain(),
-            None => GAIN_AVOIDANCE,
+            Some(Episode::Own) => Pacing::Gain(GAIN_SLOW_START),
+            Some(_) => Pacing::Gain(self.recovery_gain),
+            None if self.w.in_slow_start() => self.startup.pacing(),
+            None => Pacing::Gain(GAIN_AVOIDANCE),
         }
     }
 

@@ -11,7 +11,7 @@ use crate::Values;
 use firstflight::avoidance::{AnyAvoidance, Reno, reno};
 use firstflight::controller::{Config, Controller};
 use firstflight::recovery::{AnyRecovery, Immediate, RapidRecovery};
-use firstflight::startup::{Grown, Startup, Verdict};
+use firstflight::startup::{Grown, Pacing, Startup, Verdict};
 use firstflight::{Ack, Context, Phase, Ratio, Seq, Time, Window};
 use firstflight_lab::record::Recording;
 use firstflight_lab::scenario::Scenario;
@@ -276,8 +276,8 @@ impl Startup for Forced {
         Grown { leftover: 0, verdict: Verdict::Stay }
     }
 
-    fn pacing_gain(&self) -> Ratio {
-        Ratio::new(1 + self.extra, 1)
+    fn pacing(&self) -> Pacing {
+        Pacing::Gain(Ratio::new(1 + self.extra, 1))
     }
 }
 

@@ -164,11 +164,11 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         if max_fs == 0 {
             return 0;
         }
-        let startup = self.startup.reach(max_fs, w, &self.cx);
         if w.in_slow_start() {
-            return startup.unwrap_or(u64::MAX);
+            return self.startup.reach(max_fs, w, &self.cx);
         }
-        self.avoidance.reach(ack, max_fs, w, &self.cx).max(startup.unwrap_or(0))
+        let avoidance = self.avoidance.reach(ack, max_fs, w, &self.cx);
+        avoidance.max(self.startup.reach(max_fs, w, &self.cx))
     }
 
     /// Growth since `before` as far as `reach` allows.

@@ -16,7 +16,7 @@
 //! * D5 (BBR off-1): no short-term bounds and no ProbeRTT before it leaves, no offload budget; the
 //!   window grows to the minimum of four packets instead of being raised to it.
 
-use super::{ExitReason, Grown, Handover, Heeds, Leave, Startup, Status, Verdict};
+use super::{ExitReason, Grown, Handover, Heeds, Leave, Pacing, Startup, Status, Verdict};
 use crate::event::{Ack, Context, Phase, Sent, Signal, Timeout, Window};
 use crate::named::named;
 use crate::options::params;
@@ -388,8 +388,12 @@ impl Startup for Bbr {
         self.state = State::Over;
     }
 
-    fn pacing_rate(&self) -> Option<Rate> {
-        (self.state != State::Over && self.rate > 0).then_some(Rate(self.rate))
+    fn pacing(&self) -> Pacing {
+        if self.state != State::Over && self.rate > 0 {
+            Pacing::Rate(Rate(self.rate))
+        } else {
+            Pacing::default()
+        }
     }
 
     fn status(&self) -> Status {

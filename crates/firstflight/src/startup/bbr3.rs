@@ -25,7 +25,7 @@ mod loss;
 mod model;
 mod probe;
 
-use super::{ExitReason, Grown, Heeds, Startup, Status, Verdict};
+use super::{ExitReason, Grown, Heeds, Pacing, Startup, Status, Verdict};
 use crate::event::{Ack, Context, Phase, Ready, Sent, Signal, Timeout, Window};
 use crate::options::params;
 use crate::signal::delivery::{Delivery, Remembered, Sample};
@@ -453,8 +453,8 @@ impl Startup for Bbr3 {
         self.undo_losses(w)
     }
 
-    fn pacing_rate(&self) -> Option<Rate> {
-        (self.pacing_rate > 0).then_some(Rate(self.pacing_rate))
+    fn pacing(&self) -> Pacing {
+        if self.pacing_rate > 0 { Pacing::Rate(Rate(self.pacing_rate)) } else { Pacing::default() }
     }
 
     fn status(&self) -> Status {

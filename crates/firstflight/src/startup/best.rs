@@ -30,7 +30,7 @@ pub use params::{Counts, FallbackParams, Outcome, Params, Why};
 use super::hystart_plus_plus::{HyStartPlusPlus, SavedStage};
 use super::search::{self, Search};
 use super::slow_start::SlowStart;
-use super::{ExitReason, Grown, Heeds, Startup, Status, Verdict};
+use super::{ExitReason, Grown, Heeds, Pacing, Startup, Status, Verdict};
 use crate::event::{Ack, Context, Signal, Timeout, Window};
 use crate::recovery::OwnRecovery;
 use crate::signal::rate_histogram::{FineRate, RateHistogram};
@@ -567,8 +567,8 @@ impl Startup for Best {
         }
     }
 
-    fn pacing_gain(&self) -> Ratio {
-        beside!(&self.fallback, f => f.pacing_gain())
+    fn pacing(&self) -> Pacing {
+        beside!(&self.fallback, f => f.pacing())
     }
 
     fn status(&self) -> Status {

@@ -18,7 +18,7 @@
 
 use super::hystart_plus_plus::{self, HyStartPlusPlus, SavedStage};
 use super::slow_start::double;
-use super::{GAIN_SLOW_START, Grown, Heeds, Resumption, Startup, Status, Verdict};
+use super::{Grown, Heeds, Pacing, Resumption, Startup, Status, Verdict};
 use crate::event::{Ack, Context, Phase, Ready, Signal, Timeout, Window};
 use crate::options::params;
 use crate::recovery::{CarefulRetreat, OwnRecovery, Retreat};
@@ -313,12 +313,12 @@ impl Startup for Careful {
         }
     }
 
-    fn pacing_gain(&self) -> Ratio {
+    fn pacing(&self) -> Pacing {
         match (&self.state, &self.hystart) {
             // CR9959 unvalidated-pacing: the jump over one round trip.
-            (State::Unvalidated { .. }, _) => GAIN_JUMP,
-            (_, Some(hystart)) => hystart.pacing_gain(),
-            (_, None) => GAIN_SLOW_START,
+            (State::Unvalidated { .. }, _) => Pacing::Gain(GAIN_JUMP),
+            (_, Some(hystart)) => hystart.pacing(),
+            (_, None) => Pacing::default(),
         }
     }
 

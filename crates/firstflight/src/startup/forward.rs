@@ -103,12 +103,8 @@ macro_rules! forward_startup {
         ) -> Option<u64> {
             $each!(self, startup => startup.beside_avoidance(ack, acked, w, cx))
         }
-        fn reach(
-            &self,
-            max_fs: u64,
-            w: $crate::event::Window,
-            cx: &$crate::event::Context,
-        ) -> Option<u64> {
+        #[inline(always)]
+        fn reach(&self, max_fs: u64, w: $crate::event::Window, cx: &$crate::event::Context) -> u64 {
             $each!(self, startup => startup.reach(max_fs, w, cx))
         }
         fn reached(&mut self) -> $crate::startup::ExitReason {
@@ -151,11 +147,8 @@ macro_rules! forward_startup {
             $each!(self, startup => startup.on_idle(now, nxt));
         }
         #[inline]
-        fn pacing_gain(&self) -> $crate::units::Ratio {
-            $each!(self, startup => startup.pacing_gain())
-        }
-        fn pacing_rate(&self) -> Option<$crate::units::Rate> {
-            $each!(self, startup => startup.pacing_rate())
+        fn pacing(&self) -> $crate::startup::Pacing {
+            $each!(self, startup => startup.pacing())
         }
         fn status(&self) -> $crate::startup::Status {
             $each!(self, startup => startup.status())

@@ -29,8 +29,8 @@ pub use params::{Baseline, FreshSamples, Mode, Params, Rearm, RoundEnd};
 use super::hystart::rise;
 use super::limited_slow_start::{K, PerRoundTrip};
 use super::{
-    ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Grown, Handover, Heeds, Leave, Startup, Status,
-    Verdict,
+    ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Grown, Handover, Heeds, Leave, Pacing, Startup,
+    Status, Verdict,
 };
 use crate::event::{Ack, Context, Phase, Sent, Signal, Timeout, Transport, Window};
 use crate::recovery::OwnRecovery;
@@ -445,14 +445,14 @@ impl Startup for HyStartPlusPlus {
         Some(w.cwnd.saturating_add(growth.step(n, w.ssthresh, LSS_DIVISOR, w.cwnd, k)))
     }
 
-    fn reach(&self, max_fs: u64, w: Window, _cx: &Context) -> Option<u64> {
+    fn reach(&self, max_fs: u64, w: Window, _cx: &Context) -> u64 {
         let grows = match self.stage {
             Stage::Lss { .. } if !w.in_slow_start() => w.ssthresh / LSS_DIVISOR,
-            _ if !w.in_slow_start() => return None,
+            _ if !w.in_slow_start() => return 0,
             Stage::Css { .. } => max_fs / u64::from(self.params.css_divisor.max(1)),
             Stage::SlowStart | Stage::Lss { .. } | Stage::Over => max_fs,
         };
-        Some(max_fs.saturating_add(grows))
+        max_fs.saturating_add(grows)
     }
 
     fn reached(&mut self) -> ExitReason {
@@ -514,11 +514,11 @@ impl Startup for HyStartPlusPlus {
         self.interrupt(stage);
     }
 
-    fn pacing_gain(&self) -> Ratio {
-        match self.stage {
+    fn pacing(&self) -> Pacing {
+        Pacing::Gain(match self.stage {
             Stage::Css { .. } | Stage::Lss { below: false, .. } => GAIN_AVOIDANCE,
             Stage::SlowStart | Stage::Lss { below: true, .. } | Stage::Over => GAIN_SLOW_START,
-        }
+        })
     }
 
     fn status(&self) -> Status {

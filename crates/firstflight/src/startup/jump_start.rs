@@ -14,7 +14,7 @@
 
 use super::jump::{GAIN_JUMP, Jump, JumpWindow};
 use super::slow_start::double;
-use super::{GAIN_SLOW_START, Grown, Heeds, Startup, Status, Verdict};
+use super::{GAIN_SLOW_START, Grown, Heeds, Pacing, Startup, Status, Verdict};
 use crate::event::{Ack, Context, Phase, Ready, Signal, Timeout, Window};
 use crate::options::params;
 use crate::recovery::{OwnRecovery, Retreat, SafeRetreat};
@@ -84,8 +84,8 @@ impl Startup for JumpStart {
         self.jump.cancel();
     }
 
-    fn pacing_gain(&self) -> Ratio {
-        if self.jump.spreading() { GAIN_JUMP } else { GAIN_SLOW_START }
+    fn pacing(&self) -> Pacing {
+        Pacing::Gain(if self.jump.spreading() { GAIN_JUMP } else { GAIN_SLOW_START })
     }
 
     fn status(&self) -> Status {

@@ -137,10 +137,10 @@ impl Startup for LimitedSlowStart {
         Grown { leftover, verdict: Verdict::Stay }
     }
 
-    fn reach(&self, max_fs: u64, w: Window, cx: &Context) -> Option<u64> {
+    fn reach(&self, max_fs: u64, w: Window, cx: &Context) -> u64 {
         let max_ssthresh = self.params.max_ssthresh.max(1).saturating_mul(cx.mss);
         let grows = if w.cwnd <= max_ssthresh { max_fs } else { max_ssthresh / DIVISOR };
-        w.in_slow_start().then(|| max_fs.saturating_add(grows))
+        if w.in_slow_start() { max_fs.saturating_add(grows) } else { 0 }
     }
 
     fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {

@@ -101,6 +101,21 @@ pub struct Grown {
     pub verdict: Verdict,
 }
 
+/// What a startup paces by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pacing {
+    /// The window per smoothed RTT, times this gain.
+    Gain(Ratio),
+    /// A rate of its own (BBR).
+    Rate(Rate),
+}
+
+impl Default for Pacing {
+    fn default() -> Pacing {
+        Pacing::Gain(GAIN_SLOW_START)
+    }
+}
+
 /// Packets that leave back to back whatever the pacing rate, followed by a pause. The spacing of
 /// their ACKs is then set by the path (packet trains, paced chirping).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -255,13 +270,12 @@ pub trait Startup {
 
     /// The window after ACKs of a whole flight of `max_fs` bytes, from which [`Increase::MaxFs`]
     /// bounds growth (Limited Slow Start, HyStart++ and Rapid Start grow by other factors than two).
-    /// Below the threshold `None` is no bound; at or above it, that nothing grows beside avoidance
-    /// ([`Startup::beside_avoidance`]).
+    /// At or above the threshold it is that of [`Startup::beside_avoidance`], 0 if nothing grows there.
     ///
     /// [`Increase::MaxFs`]: crate::controller::Increase::MaxFs
-    fn reach(&self, max_fs: u64, w: Window, cx: &Context) -> Option<u64> {
+    fn reach(&self, max_fs: u64, w: Window, cx: &Context) -> u64 {
         let _ = cx;
-        w.in_slow_start().then(|| max_fs.saturating_mul(2))
+        if w.in_slow_start() { max_fs.saturating_mul(2) } else { 0 }
     }
 
     /// The window reached a finite threshold in slow start: the reason to record (BEST and oracle
@@ -329,15 +343,9 @@ pub trait Startup {
         let _ = saved;
     }
 
-    /// Pacing gain below the threshold, outside recovery, and in limited slow start.
-    fn pacing_gain(&self) -> Ratio {
-        GAIN_SLOW_START
-    }
-
-    /// The pacing rate below the threshold, outside recovery, if the startup sets a rate and not
-    /// only a gain (BBR).
-    fn pacing_rate(&self) -> Option<Rate> {
-        None
+    /// How it paces below the threshold, outside recovery, and in limited slow start.
+    fn pacing(&self) -> Pacing {
+        Pacing::default()
     }
 
     /// Where it stands.

@@ -28,8 +28,8 @@ use super::careful;
 use super::jump::GAIN_JUMP;
 use super::rapid_start::Threshold;
 use super::{
-    ExitReason, GAIN_SLOW_START, Grown, Handover, Heeds, Leave, SlowStart, Startup, Status, Train,
-    Verdict,
+    ExitReason, GAIN_SLOW_START, Grown, Handover, Heeds, Leave, Pacing, SlowStart, Startup, Status,
+    Train, Verdict,
 };
 use crate::event::{Ack, Context, Phase, Ready, Signal, Timeout, Window};
 use crate::recovery::{OwnRecovery, RapidRecovery};
@@ -394,9 +394,9 @@ impl Startup for Plumb {
         Grown::default()
     }
 
-    fn reach(&self, max_fs: u64, w: Window, _cx: &Context) -> Option<u64> {
+    fn reach(&self, max_fs: u64, w: Window, _cx: &Context) -> u64 {
         let most = u64::from(self.params.growth).max(growth::BLIND);
-        w.in_slow_start().then(|| max_fs.saturating_mul(most))
+        if w.in_slow_start() { max_fs.saturating_mul(most) } else { 0 }
     }
 
     fn absorbs(&mut self, signal: Signal, ack: &Ack, cx: &Context) -> bool {
@@ -463,13 +463,13 @@ impl Startup for Plumb {
         self.rounds.interrupt();
     }
 
-    fn pacing_gain(&self) -> Ratio {
-        match (self.on, self.first.train()) {
+    fn pacing(&self) -> Pacing {
+        Pacing::Gain(match (self.on, self.first.train()) {
             (false, _) => GAIN_SLOW_START,
             // For a stack without trains: the mean pace of the flight.
             (true, Some(_)) => GAIN_JUMP,
             (true, None) => self.growth.gain,
-        }
+        })
     }
 
     fn status(&self) -> Status {

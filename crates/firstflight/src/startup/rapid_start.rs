@@ -17,7 +17,9 @@
 use super::hystart_plus_plus::{self, HyStartPlusPlus, SavedStage};
 use super::jump::{GAIN_JUMP, Jump, JumpWindow};
 use super::slow_start::double;
-use super::{GAIN_RAPID, GAIN_SLOW_START, Grown, Heeds, SlowStart, Startup, Status, Verdict};
+use super::{
+    GAIN_RAPID, GAIN_SLOW_START, Grown, Heeds, Pacing, SlowStart, Startup, Status, Verdict,
+};
 use crate::event::{Ack, Context, Phase, Ready, Signal, Timeout, Window};
 use crate::named::named;
 use crate::options::params;
@@ -175,14 +177,14 @@ impl Startup for RapidStart {
         Grown { leftover: left.min(counted), verdict: Verdict::Stay }
     }
 
-    fn reach(&self, max_fs: u64, w: Window, cx: &Context) -> Option<u64> {
+    fn reach(&self, max_fs: u64, w: Window, cx: &Context) -> u64 {
         let twice = match &self.hystart {
             Some(hystart) => hystart.reach(max_fs, w, cx),
             None => SlowStart.reach(max_fs, w, cx),
         };
         let slow_start = self.hystart.is_none_or(|hystart| hystart.phase() == Phase::Startup);
         let third = self.probing && slow_start && cx.paced && self.rapid();
-        twice.map(|twice| twice.saturating_add(if third { max_fs } else { 0 }))
+        twice.saturating_add(if third && w.in_slow_start() { max_fs } else { 0 })
     }
 
     fn on_congestion(
@@ -239,13 +241,13 @@ impl Startup for RapidStart {
         }
     }
 
-    fn pacing_gain(&self) -> Ratio {
-        if self.jump.spreading() {
+    fn pacing(&self) -> Pacing {
+        Pacing::Gain(if self.jump.spreading() {
             GAIN_JUMP
         } else if let Some(hystart) =
             self.hystart.as_ref().filter(|hystart| hystart.phase() != Phase::Startup)
         {
-            hystart.pacing_gain()
+            return hystart.pacing();
         } else if !self.probing {
             GAIN_SLOW_START
         } else if self.params.full_rtt_pacing {
@@ -254,7 +256,7 @@ impl Startup for RapidStart {
             GAIN_RAPID
         } else {
             GAIN_SLOW_START
-        }
+        })
     }
 
     fn status(&self) -> Status {

@@ -39,8 +39,8 @@ pub use params::{Boundary, Exit, Interpolation, MAX_EXTRA, MissedBins, Params, V
 
 use super::slow_start::double;
 use super::{
-    EpochUse, ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Grown, Handover, Heeds, Leave, Startup,
-    Status, Verdict,
+    EpochUse, ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Grown, Handover, Heeds, Leave, Pacing,
+    Startup, Status, Verdict,
 };
 use crate::event::{Ack, Context, Phase, Signal, SoFar, Timeout, Window};
 use crate::recovery::OwnRecovery;
@@ -633,8 +633,8 @@ impl Startup for Search {
         }
     }
 
-    fn pacing_gain(&self) -> Ratio {
-        if self.stage == Stage::Draining { GAIN_AVOIDANCE } else { GAIN_SLOW_START }
+    fn pacing(&self) -> Pacing {
+        Pacing::Gain(if self.stage == Stage::Draining { GAIN_AVOIDANCE } else { GAIN_SLOW_START })
     }
 
     fn status(&self) -> Status {

@@ -7,10 +7,10 @@ use crate::told::{Hear, Told};
 
 use firstflight::signal::delivery::Delivery;
 use firstflight::startup::bbr::{Bbr, HandOver, Params};
-use firstflight::startup::{Handover, Leave, Startup, Verdict};
+use firstflight::startup::{Handover, Leave, Pacing, Startup, Verdict};
 use firstflight::{
-    AnyController, Arm, Config, ExitReason, Nanos, Phase, Ratio, Ready, Sent, Seq, SoFar, Time,
-    Timeout, Transport, Window,
+    AnyController, Arm, Config, ExitReason, Nanos, Phase, Rate, Ratio, Ready, Sent, Seq, SoFar,
+    Time, Timeout, Transport, Window,
 };
 use std::collections::VecDeque;
 
@@ -333,12 +333,12 @@ fn achieving_expected_startup_bandwidth_on_a_link_with_aggregation() {
 fn rates_and_windows_of_the_formulas() {
     let mut bbr = Bbr::new(Params::default());
     let cx = firstflight::Context { iw: 14_480, ..context::quic(1_448) };
-    assert_eq!(bbr.pacing_rate(), None, "before a sample the usual rule");
+    assert_eq!(bbr.pacing(), Pacing::default(), "before a sample the usual rule");
     bbr.start(Time(0), Seq(0));
     bbr.on_rtt(Time(60 * MS), Nanos(60 * MS), &cx);
-    assert_eq!(bbr.pacing_rate().map(|rate| rate.0), Some(668_493));
+    assert_eq!(bbr.pacing(), Pacing::Rate(Rate(668_493)));
     bbr.on_rtt(Time(61 * MS), Nanos(90 * MS), &cx);
-    assert_eq!(bbr.pacing_rate().map(|rate| rate.0), Some(668_493), "set once");
+    assert_eq!(bbr.pacing(), Pacing::Rate(Rate(668_493)), "set once");
 }
 
 /// One packet a round at these rates, in 10 kB/s: how many rounds until the pipe is full.

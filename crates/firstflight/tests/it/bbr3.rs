@@ -7,9 +7,10 @@ use crate::rig::{MSS, Rig};
 use crate::told::{Hear, Told};
 
 use firstflight::startup::bbr3::{Bbr3, Params, State};
-use firstflight::startup::{Startup, Verdict};
+use firstflight::startup::{Pacing, Startup, Verdict};
 use firstflight::{
-    Context, ExitReason, Nanos, Phase, Ratio, Ready, Sent, Seq, Time, Timeout, Transport, Window,
+    Context, ExitReason, Nanos, Phase, Rate, Ratio, Ready, Sent, Seq, Time, Timeout, Transport,
+    Window,
 };
 
 const MS: u64 = 1_000_000;
@@ -708,11 +709,11 @@ fn by_hand(bbr: &mut Bbr3, cx: &Context, w: Window, packets: u64, rtt: u64) -> u
 fn rates_and_windows_of_the_formulas() {
     let cx = Context { iw: 14_480, ..context::quic(1_448) };
     let mut bbr = Bbr3::new(Params::default());
-    assert_eq!(bbr.pacing_rate(), None, "before a sample the usual rule");
+    assert_eq!(bbr.pacing(), Pacing::default(), "before a sample the usual rule");
     let w = Window { cwnd: 14_480, ssthresh: u64::MAX };
     let now = by_hand(&mut bbr, &cx, w, 10, 60 * MS);
     // 2.77 * 14480 / 60 ms.
-    assert_eq!(bbr.pacing_rate().map(|rate| rate.0), Some(668_493));
+    assert_eq!(bbr.pacing(), Pacing::Rate(Rate(668_493)));
     let ack = Told {
         now: Time(now),
         acked: 1_448,

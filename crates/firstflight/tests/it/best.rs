@@ -7,7 +7,7 @@ use crate::told::Told;
 use ack_clock::{FIVE_G, FOUR_G, GEO, LEO, Link, MSS, Return, context, lose, run};
 use firstflight::signal::rate_histogram::{BINS, FineRate, RateHistogram};
 use firstflight::startup::best::{Best, Counts, FallbackParams, Outcome, Params, Why};
-use firstflight::startup::{ExitReason, Startup, Verdict, hystart_plus_plus, search};
+use firstflight::startup::{ExitReason, Pacing, Startup, Verdict, hystart_plus_plus, search};
 use firstflight::{Context, Nanos, Phase, Rate, Ratio, Seq, Time, Timeout, UNSET_SSTHRESH, Window};
 use proptest::prelude::*;
 
@@ -682,8 +682,8 @@ fn the_fallback_decides_where_best_is_silent() {
     }
     assert_eq!(verdict, Verdict::Hold { cwnd: 1000 * MSS }, "SEARCH begins to drain");
     assert_eq!(
-        (best.armed(), best.status().phase, best.pacing_gain()),
-        (false, Phase::Drain, Ratio::new(5, 4)),
+        (best.armed(), best.status().phase, best.pacing()),
+        (false, Phase::Drain, Pacing::Gain(Ratio::new(5, 4))),
         "BEST is over, its fallback is not"
     );
     let ack = Told { acked: MSS, inflight: 800 * MSS, ..Told::default() };

@@ -10,7 +10,7 @@ use firstflight::startup::hystart_plus_plus::{
     Baseline, FreshSamples, HyStartPlusPlus, Mode, Params, Rearm, RoundEnd, SavedStage,
 };
 use firstflight::startup::{
-    ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Handover, Leave, Startup, Verdict,
+    ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Handover, Leave, Pacing, Startup, Verdict,
 };
 use firstflight::units::{Nanos, Ratio, Seq, Time, UNSET_SSTHRESH};
 use proptest::prelude::*;
@@ -262,10 +262,10 @@ fn how_far_a_flight_gets_depends_on_the_stage() {
     let reach = |f: &Flow| {
         [f.w.cwnd, f.w.ssthresh].map(|cwnd| f.alg.reach(80_000, Window { cwnd, ..f.w }, &f.cx))
     };
-    assert_eq!(reach(&Flow::after_round(RFC, 40 * MS)), [Some(160_000), None]);
-    assert_eq!(reach(&Flow::in_css(RFC)), [Some(100_000), None]);
+    assert_eq!(reach(&Flow::after_round(RFC, 40 * MS)), [160_000, 0]);
+    assert_eq!(reach(&Flow::in_css(RFC)), [100_000, 0]);
     let lss = Flow::in_lss(Params::DRAFT03, 1_200, 24_000);
-    assert_eq!(reach(&lss)[1], Some(86_000));
+    assert_eq!(reach(&lss)[1], 86_000);
 }
 
 /// Shows RFC9406 4.2-15.
@@ -650,23 +650,23 @@ fn lss_counts_eight_segments_per_ack_unpaced() {
 fn after_idling_lss_doubles_back_to_its_threshold_at_the_gain_of_slow_start() {
     let mut f = Flow::in_lss(Params::DRAFT03, MSS, 100 * MSS);
     assert_eq!(
-        (f.alg.pacing_gain(), f.alg.status().phase),
-        (GAIN_AVOIDANCE, Phase::Lss),
+        (f.alg.pacing(), f.alg.status().phase),
+        (Pacing::Gain(GAIN_AVOIDANCE), Phase::Lss),
         "above the threshold"
     );
     f.w.cwnd = 10 * MSS;
     assert_eq!(f.ack(10 * MSS, None), 10 * MSS, "below it the window doubles");
     assert_eq!(
-        (f.alg.pacing_gain(), f.alg.status().phase),
-        (GAIN_SLOW_START, Phase::Startup),
+        (f.alg.pacing(), f.alg.status().phase),
+        (Pacing::default(), Phase::Startup),
         "below the threshold"
     );
     f.w.cwnd = 100 * MSS;
     assert_eq!(f.alg.reached(), ExitReason::Threshold, "its own threshold is no end");
     f.ack(MSS, None);
     assert_eq!(
-        (f.alg.pacing_gain(), f.alg.status().phase),
-        (GAIN_AVOIDANCE, Phase::Lss),
+        (f.alg.pacing(), f.alg.status().phase),
+        (Pacing::Gain(GAIN_AVOIDANCE), Phase::Lss),
         "above it again"
     );
 }
@@ -860,7 +860,7 @@ fn pacing_follows_the_phase() {
         (Flow::in_css(RFC), GAIN_AVOIDANCE),
         (Flow::in_lss(Params::DRAFT03, MSS, 100 * MSS), GAIN_AVOIDANCE),
     ] {
-        assert_eq!(f.alg.pacing_gain(), gain, "in {:?}", f.alg.status().phase);
+        assert_eq!(f.alg.pacing(), Pacing::Gain(gain), "in {:?}", f.alg.status().phase);
     }
 }
 

@@ -9,7 +9,7 @@ use crate::told::Told;
 use firstflight::event::Context;
 use firstflight::signal::rtt_floor::RttFloor;
 use firstflight::startup::rapid_start::{Params, RapidStart, Threshold};
-use firstflight::startup::{Grown, Startup};
+use firstflight::startup::{Grown, Pacing, Startup};
 use firstflight::{ExitReason, Nanos, Phase, Rate, Ratio, Ready, Seq, Time, Window};
 use hand_fed::{MS, MSS, RTT, Usual, config, usual};
 
@@ -54,7 +54,7 @@ fn later_rounds_may_be_spread_over_their_round_trip() {
         for (n, rtt) in rtts.iter().enumerate() {
             rapid.on_rtt(Time(n as u64 * 100 * MS), Nanos::from_millis(*rtt), &cx);
         }
-        assert_eq!(rapid.pacing_gain(), expected, "spread {spread}, RTTs {rtts:?} ms");
+        assert_eq!(rapid.pacing(), Pacing::Gain(expected), "spread {spread}, RTTs {rtts:?} ms");
     }
     // 33/20: what grows threefold over a round trip while the pacer sends a window per round trip
     // needs at least ln 3 / (1 - 1/3) = 1.648, or the pacer and not the window would set the

@@ -10,7 +10,7 @@ use firstflight::startup::search::{
     Boundary, Exit, Interpolation, MAX_EXTRA, MissedBins, Outcome, Params, Search, Version, Warmup,
     shift_to_fit,
 };
-use firstflight::startup::{ExitReason, Handover, Leave, Startup, Verdict};
+use firstflight::startup::{ExitReason, Handover, Leave, Pacing, Startup, Verdict};
 use firstflight::{Nanos, Phase, Ratio, Seq, Time, Timeout, UNSET_SSTHRESH, Window};
 use proptest::prelude::*;
 
@@ -361,8 +361,8 @@ fn draining_grows_nothing_and_paces_like_avoidance() {
         "the growth hook leaves the window alone and hands nothing on"
     );
     assert_eq!(
-        (rig.search.status().phase, rig.search.pacing_gain()),
-        (Phase::Drain, Ratio::new(5, 4)),
+        (rig.search.status().phase, rig.search.pacing()),
+        (Phase::Drain, Pacing::Gain(Ratio::new(5, 4))),
         "phase and gain of draining"
     );
     let without_rtt = rig.search.sample(&drain_ack(1, 99), rig.w, &context());
