@@ -161,7 +161,10 @@ impl Scenario {
 
     /// Configuration of a controller on these hosts, for arms that specify no initial window.
     pub fn config(&self) -> Config {
-        Config { initial_window: u64::from(self.iw) * self.host.mss(), ..self.host.config() }
+        firstflight::with!(Config {
+            initial_window: u64::from(self.iw) * self.host.mss(),
+            ..self.host.config()
+        })
     }
 
     /// The same scenario with a round trip up to half a millisecond longer, depending on the seed;

@@ -108,20 +108,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     ) -> Controller<S, A, R> {
         let mss = config.mss.clamp(1, MAX_MSS);
         let iw = config.initial_window.clamp(least_window(config.transport, mss), MAX_BYTES);
-        let cx = Context {
-            mss,
-            iw,
-            count: config.count,
-            transport: config.transport,
-            paced: config.paced,
-            srtt: Nanos::ZERO,
-            pacing_rate: None,
-            max_burst: config.max_burst,
-            limited: true,
-            young_epoch: false,
-            newborn_epoch: false,
-            so_far: SoFar::new(config.transport, nxt),
-        };
+        let cx = Context { mss, iw, ..Context::new(&config, nxt) };
         let mut controller = Controller {
             epoch_use: startup.heeds().epoch,
             startup,

@@ -13,6 +13,7 @@
 //!
 //! Steps 2 to 5 are [`Controller::on_ack`](crate::controller::Controller::on_ack).
 
+use crate::controller::Config;
 use crate::named::named;
 use crate::units::{MAX_BYTES, Nanos, Rate, Seq, Time};
 
@@ -501,6 +502,7 @@ impl Window {
 
 /// Facts about the connection that every algorithm may read and none may change.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Context {
     /// Largest payload of a packet as the window counts it, in bytes; never zero.
     pub mss: u64,
@@ -542,6 +544,24 @@ impl Context {
             None => acked,
             // RFC5681 3.1-count, RFC3465 2.2-L: min(N, L * SMSS).
             Some(most) => acked.min(self.mss.saturating_mul(u64::from(most))),
+        }
+    }
+
+    /// Before anything happened: no RTT sample, no epoch, and the window is the limit.
+    pub const fn new(config: &Config, nxt: Seq) -> Context {
+        Context {
+            mss: config.mss,
+            iw: config.initial_window,
+            count: config.count,
+            transport: config.transport,
+            paced: config.paced,
+            srtt: Nanos::ZERO,
+            pacing_rate: None,
+            max_burst: config.max_burst,
+            limited: true,
+            young_epoch: false,
+            newborn_epoch: false,
+            so_far: SoFar::new(config.transport, nxt),
         }
     }
 

@@ -118,6 +118,7 @@ pub mod startup;
 #[doc(hidden)]
 pub mod state;
 pub mod units;
+mod with;
 
 #[doc(hidden)]
 pub use account::{Account, Episode};

@@ -290,16 +290,16 @@ pub(super) fn forced_cuts() -> Values {
         (2, Ratio::new(1, 6), "plain beta/3 cut at 3 F, beta 0.5"),
     ] {
         let g = f64::from(extra + 1);
-        let avoidance = AnyAvoidance::Reno(Reno::new(reno::Params {
+        let avoidance = AnyAvoidance::Reno(Reno::new(firstflight::with!(reno::Params {
             first_beta: Some(cut),
             ..reno::Params::default()
-        }));
+        })));
         // Unpaced after the cut: a gain that no window reaches.
-        let config = Config {
+        let config = firstflight::with!(Config {
             initial_window: 30 * WINDOW_PACKET,
             recovery_gain: Ratio::new(1000, 1),
             ..Config::quic(WINDOW_PACKET)
-        };
+        });
         let recovery = AnyRecovery::Immediate(Immediate::default());
         let mut record = Recording::default();
         let outcome = runs::run_controller(

@@ -265,7 +265,8 @@ fn startup_ends_by_more_than_two_percent_in_six_places() {
         (three, 6, 607, true),
         (three, 6, 606, false),
     ] {
-        let mut flights = Flights::new(Bbr3::new(Params { loss, ..Params::default() }));
+        let mut flights =
+            Flights::new(Bbr3::new(firstflight::with!(Params { loss, ..Params::default() })));
         flights.send();
         for flight in 0..5 {
             flights.send();
@@ -332,7 +333,7 @@ fn on_a_very_short_path_the_window_is_what_offload_needs() {
         (1_024_000, 10_240_000, 3 * 1_024_000, 3 * 1_024_000),
     ] {
         for (transport, due) in [(Transport::Quic, quic), (Transport::Tcp, tcp)] {
-            let cx = Context { transport, iw: bytes, ..context::quic(1_500) };
+            let cx = firstflight::with!(Context { transport, iw: bytes, ..context::quic(1_500) });
             let mut bbr = Bbr3::new(Params::default());
             bbr.start(Time(0), Seq(0));
             bbr.on_rtt(Time(0), Nanos::from_secs(1), &cx);
@@ -352,7 +353,7 @@ fn on_a_very_short_path_the_window_is_what_offload_needs() {
             };
             assert_eq!(grows_up_to(&bbr, &ack, &cx), due, "{transport:?}, {bytes} bytes");
             // Less than the initial window is delivered: whatever the model says.
-            let cx = Context { iw: bytes + 1, ..cx };
+            let cx = firstflight::with!(Context { iw: bytes + 1, ..cx });
             let w = Window { cwnd: 10_000_000, ..w };
             assert_eq!(
                 bbr.sample(&ack.ack(), w, &ack.within(&cx)),
@@ -707,7 +708,7 @@ fn by_hand(bbr: &mut Bbr3, cx: &Context, w: Window, packets: u64, rtt: u64) -> u
 /// Shows BBR3 pace-init, BBR3 cwnd-1.
 #[test]
 fn rates_and_windows_of_the_formulas() {
-    let cx = Context { iw: 14_480, ..context::quic(1_448) };
+    let cx = firstflight::with!(Context { iw: 14_480, ..context::quic(1_448) });
     let mut bbr = Bbr3::new(Params::default());
     assert_eq!(bbr.pacing(), Pacing::default(), "before a sample the usual rule");
     let w = Window { cwnd: 14_480, ssthresh: u64::MAX };

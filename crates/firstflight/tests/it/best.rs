@@ -14,7 +14,8 @@ use proptest::prelude::*;
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
 const LIMIT: Nanos = Nanos::from_secs(60);
-const ALONE: Params = Params { fallback: FallbackParams::None, ..Params::DEFAULT };
+const ALONE: Params =
+    firstflight::with!(Params { fallback: FallbackParams::None, ..Params::DEFAULT });
 
 /// `mbps` in hundredths, as bytes per time need not come out even.
 fn rate(hundredth_mbps: u64) -> FineRate {
@@ -436,7 +437,7 @@ fn the_threshold_has_a_floor_and_a_hint_caps_it() {
         (Some(10_000),   20 * MSS), // twice the initial window
     ];
     for (queue_hint, expected) in table {
-        let mut rig = clear(Params { queue_hint, ..ALONE }, 20);
+        let mut rig = clear(firstflight::with!(Params { queue_hint, ..ALONE }), 20);
         let (verdict, _) = rig.round(100 * MS, MSS, &[]);
         let Verdict::Aim { ssthresh } = verdict else {
             panic!("it sets the threshold, it said {verdict:?}")
@@ -574,7 +575,10 @@ fn around_a_known_reassignment_nothing_is_measured() {
     for (offset_ms, measured) in
         [(0, false), (150, false), (151, true), (14_849, true), (14_850, false), (15_000, false)]
     {
-        let mut rig = Rig::new(Params { reassigned_at: Some(Time(9_000 * MS)), ..ALONE }, 100);
+        let mut rig = Rig::new(
+            firstflight::with!(Params { reassigned_at: Some(Time(9_000 * MS)), ..ALONE }),
+            100,
+        );
         rig.now = rig.now + offset_ms * MS - 100 * US;
         rig.ack(0, MSS, 100 * MS, 1000);
         rig.ack(100 * US, MSS, 100 * MS, 1000);
@@ -588,7 +592,10 @@ fn around_a_known_reassignment_nothing_is_measured() {
 
 #[test]
 fn what_was_measured_before_a_known_reassignment_is_forgotten() {
-    let mut rig = Rig::new(Params { reassigned_at: Some(Time(9_000 * MS)), ..ALONE }, 100);
+    let mut rig = Rig::new(
+        firstflight::with!(Params { reassigned_at: Some(Time(9_000 * MS)), ..ALONE }),
+        100,
+    );
     rig.now += 7_500 * MS;
     for _ in 0..3 {
         rig.ack(100 * US, MSS, 100 * MS, 1000);
@@ -611,7 +618,7 @@ fn a_false_alarm_gives_back_what_a_loss_took() {
         FallbackParams::HyStartPlusPlus(beside),
         FallbackParams::Search(search::Params::default()),
     ] {
-        let mut rig = clear(Params { fallback, ..Params::DEFAULT }, 20);
+        let mut rig = clear(firstflight::with!(Params { fallback, ..Params::DEFAULT }), 20);
         let saved = rig.best.save();
         lose(&mut rig.best, rig.w);
         assert_ne!(rig.best.save(), saved, "a loss ends it, with {fallback:?}");
@@ -742,8 +749,12 @@ fn a_queue_of_a_quarter_bdp_needs_its_hint() {
     for (hint, lost) in [(false, true), (true, false)] {
         let link = Link { queue_percent: 25, ..GEO };
         let queue_hint = hint.then_some(link.queue_packets() * MSS);
-        let report =
-            run(&mut Best::new(Params { queue_hint, ..Params::DEFAULT }), &link, LIMIT, false);
+        let report = run(
+            &mut Best::new(firstflight::with!(Params { queue_hint, ..Params::DEFAULT })),
+            &link,
+            LIMIT,
+            false,
+        );
         assert_eq!(
             report.first_drop.is_some(),
             lost,
@@ -976,9 +987,9 @@ proptest! {
         pacing in prop::option::of(any::<u64>()),
         (percentile, min_samples, hint, at) in (any::<u8>(), any::<u8>(), prop::option::of(any::<u64>()), prop::option::of(any::<u64>())),
     ) {
-        let params = Params { percentile, min_samples, queue_hint: hint, reassigned_at: at.map(Time), ..Params::DEFAULT };
+        let params = firstflight::with!(Params { percentile, min_samples, queue_hint: hint, reassigned_at: at.map(Time), ..Params::DEFAULT });
         let mut best = Best::new(params);
-        let cx = Context { mss, iw, paced: pacing.is_some(), pacing_rate: pacing.map(Rate), ..context() };
+        let cx = firstflight::with!(Context { mss, iw, paced: pacing.is_some(), pacing_rate: pacing.map(Rate), ..context() });
         let mut w = Window { cwnd, ssthresh: UNSET_SSTHRESH };
         for ack in &acks {
             match best.sample(&ack.ack(), w, &cx) {

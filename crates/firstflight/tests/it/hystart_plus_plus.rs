@@ -22,10 +22,14 @@ const MS: u64 = 1_000_000;
 const FLIGHT: u64 = 1_000;
 
 const RFC: Params = Params::RFC9406;
-const LITERAL: Params = Params { fresh_samples: FreshSamples::Never, ..RFC };
+const LITERAL: Params = firstflight::with!(Params { fresh_samples: FreshSamples::Never, ..RFC });
 
 fn context() -> Context {
-    Context { transport: Transport::Tcp, max_burst: 65_536, ..context::quic(MSS) }
+    firstflight::with!(Context {
+        transport: Transport::Tcp,
+        max_burst: 65_536,
+        ..context::quic(MSS)
+    })
 }
 
 /// A sender around the algorithm: counts packets, ends rounds when told, applies what the algorithm
@@ -362,9 +366,11 @@ fn exception_read_literally_one_round_can_swing_in_and_out() {
     // each changes the phase.
     let falling =
         [50, 50, 50, 50, 50, 50, 50, 50, 49, 49, 48, 48, 47, 47, 46, 46].map(|ms| ms * MS);
-    for (params, entries) in
-        [(LITERAL, 5), (RFC, 1), (Params { baseline: Baseline::EntryThreshold, ..LITERAL }, 1)]
-    {
+    for (params, entries) in [
+        (LITERAL, 5),
+        (RFC, 1),
+        (firstflight::with!(Params { baseline: Baseline::EntryThreshold, ..LITERAL }), 1),
+    ] {
         let mut f = Flow::after_round(params, 40 * MS);
         f.samples(&falling);
         assert_eq!(
@@ -389,7 +395,7 @@ fn a_baseline_at_the_way_in_lets_out_only_what_cannot_come_in() {
         (Baseline::EntryThreshold, 45 * MS, Phase::Css),
         (Baseline::EntryThreshold, 45 * MS - 1, Phase::Startup),
     ] {
-        let mut f = Flow::after_round(Params { baseline, ..RFC }, 40 * MS);
+        let mut f = Flow::after_round(firstflight::with!(Params { baseline, ..RFC }), 40 * MS);
         f.samples(&[50 * MS; 8]);
         f.samples(&[low; 8]);
         assert_eq!(f.alg.status().phase, phase, "{baseline:?} with {low} ns");
@@ -480,7 +486,7 @@ fn the_first_data_ack_ends_a_round_of_one_sample() {
     // Literally the mark stands before the first packet. The rest of the first flight is judged by
     // that one sample, unless told to wait.
     for (skip_first_flight, phase) in [(false, Phase::Css), (true, Phase::Startup)] {
-        let mut alg = HyStartPlusPlus::new(Params { skip_first_flight, ..RFC });
+        let mut alg = HyStartPlusPlus::new(firstflight::with!(Params { skip_first_flight, ..RFC }));
         alg.start(Time(0), Seq(0));
         let mut f = Flow { alg, una: 1, nxt: 10, ..Flow::new(RFC) };
         f.deliver(MSS, Some(40 * MS));
@@ -501,7 +507,7 @@ fn the_first_data_ack_ends_a_round_of_one_sample() {
 #[test]
 fn a_round_without_a_sample_blinds_the_next_one_unless_the_minimum_is_kept() {
     for (keep_last_min, phase) in [(false, Phase::Startup), (true, Phase::Css)] {
-        let mut f = Flow::after_round(Params { keep_last_min, ..RFC }, 40 * MS);
+        let mut f = Flow::after_round(firstflight::with!(Params { keep_last_min, ..RFC }), 40 * MS);
         f.end_round(None);
         f.samples(&[60 * MS; 8]);
         assert_eq!(
@@ -557,7 +563,8 @@ fn row_18_lss_grows_by_a_quarter_of_its_threshold_per_window() {
 /// Shows LSS growth-1.
 #[test]
 fn row_19_lss_with_an_integer_k_is_faster_at_first() {
-    let mut f = Flow::in_lss(Params { int_k: true, ..Params::DRAFT03 }, 1_200, 24_000);
+    let mut f =
+        Flow::in_lss(firstflight::with!(Params { int_k: true, ..Params::DRAFT03 }), 1_200, 24_000);
     assert_eq!(
         [f.ack(1_200, None), f.ack(1_200, None)],
         [300, 300],
@@ -586,8 +593,8 @@ fn row_21_the_draft_judges_nothing_below_16_segments() {
     for (params, segments, phase) in [
         (Params::DRAFT03, 15, Phase::Startup),
         (Params::DRAFT03, 16, Phase::Lss),
-        (Params { low_cwnd: 16, ..RFC }, 15, Phase::Startup),
-        (Params { low_cwnd: 16, ..RFC }, 16, Phase::Css),
+        (firstflight::with!(Params { low_cwnd: 16, ..RFC }), 15, Phase::Startup),
+        (firstflight::with!(Params { low_cwnd: 16, ..RFC }), 16, Phase::Css),
         (RFC, 2, Phase::Css),
     ] {
         let mut f = Flow::after_round(params, 40 * MS);
@@ -601,7 +608,8 @@ fn row_21_the_draft_judges_nothing_below_16_segments() {
 #[test]
 fn row_22_congestion_ends_lss_for_good() {
     for rearm in [Rearm::Never, Rearm::Idle, Rearm::Rto, Rearm::Always] {
-        let mut f = Flow::in_lss(Params { rearm, ..Params::DRAFT03 }, MSS, 100 * MSS);
+        let mut f =
+            Flow::in_lss(firstflight::with!(Params { rearm, ..Params::DRAFT03 }), MSS, 100 * MSS);
         f.congestion(Signal::Ecn);
         assert_eq!(
             f.alg.beside_avoidance(&Told::default().ack(), MSS, f.w, &f.cx),
@@ -636,7 +644,8 @@ fn lss_counts_eight_segments_per_ack_unpaced() {
     for (paced, l, segments) in
         [(true, None, 20), (false, None, 8), (false, Some(2), 2), (true, Some(2), 20)]
     {
-        let mut f = Flow::in_lss(Params { l, ..Params::DRAFT03 }, MSS, 100 * MSS);
+        let mut f =
+            Flow::in_lss(firstflight::with!(Params { l, ..Params::DRAFT03 }), MSS, 100 * MSS);
         f.cx.paced = paced;
         assert_eq!(
             f.ack(20 * MSS, None),
@@ -698,7 +707,7 @@ fn property_8_lss_grows_by_a_quarter_of_the_threshold_per_round_trip() {
 /// Shows RFC9406 4.3-5.
 #[test]
 fn without_css_the_first_rise_ends_startup() {
-    let mut f = Flow::after_round(Params { css_rounds: 0, ..RFC }, 40 * MS);
+    let mut f = Flow::after_round(firstflight::with!(Params { css_rounds: 0, ..RFC }), 40 * MS);
     f.samples(&[45 * MS; 8]);
     let expected = Leave {
         reason: ExitReason::Delay,
@@ -714,7 +723,7 @@ fn without_css_the_first_rise_ends_startup() {
 /// Shows RFC9406 4.3-4, RFC9406 4.3-5.
 #[test]
 fn rounds_and_divisor_of_css_are_options() {
-    let mut f = Flow::in_css(Params { css_rounds: 2, css_divisor: 8, ..RFC });
+    let mut f = Flow::in_css(firstflight::with!(Params { css_rounds: 2, css_divisor: 8, ..RFC }));
     assert_eq!(f.ack(16 * MSS, None), 2 * MSS, "an eighth of 16 segments");
     assert_eq!(f.end_round(Some(46 * MS)), Verdict::Stay, "the first of two rounds");
     assert!(matches!(f.end_round(Some(46 * MS)), Verdict::Leave(_)), "the second of two rounds");
@@ -723,7 +732,7 @@ fn rounds_and_divisor_of_css_are_options() {
 #[test]
 fn rounds_of_an_idle_application_need_not_count() {
     for (css_count_limited, rounds) in [(false, 3), (true, 1)] {
-        let mut f = Flow::in_css(Params { css_count_limited, ..RFC });
+        let mut f = Flow::in_css(firstflight::with!(Params { css_count_limited, ..RFC }));
         f.end_round(Some(46 * MS));
         f.ack(MSS, Some(46 * MS));
         f.end_round(Some(46 * MS));
@@ -746,7 +755,7 @@ fn it_runs_again_only_when_told() {
         (Rearm::Rto, false, true, false),
         (Rearm::Always, true, true, true),
     ] {
-        let mut cut = Flow::in_css(Params { rearm, ..RFC });
+        let mut cut = Flow::in_css(firstflight::with!(Params { rearm, ..RFC }));
         cut.congestion(Signal::Loss);
         let looks = |alg: &HyStartPlusPlus| alg.save().looks();
         assert_eq!(looks(&cut.alg), at_once, "{rearm:?} right after congestion");
@@ -764,9 +773,9 @@ fn it_runs_again_only_when_told() {
 /// Shows RFC9406 4.3-12.
 #[test]
 fn running_again_forgets_everything_but_the_counters() {
-    let mut f = Flow::in_css(Params { rearm: Rearm::Rto, ..RFC });
+    let mut f = Flow::in_css(firstflight::with!(Params { rearm: Rearm::Rto, ..RFC }));
     f.alg.on_timeout(Timeout::Rto, Time(0), Seq(f.nxt));
-    let mut fresh = HyStartPlusPlus::new(Params { rearm: Rearm::Rto, ..RFC });
+    let mut fresh = HyStartPlusPlus::new(firstflight::with!(Params { rearm: Rearm::Rto, ..RFC }));
     fresh.start(Time(0), Seq(f.nxt));
     for name in [
         "hspp_last_min_ns",
@@ -955,8 +964,11 @@ fn each_reading_of_the_rounds_end_and_of_fresh_samples_is_that_of_an_independent
             .collect();
         let mut first = Vec::new();
         for (at, &(end, fresh)) in readings.iter().enumerate() {
-            let mut alg =
-                HyStartPlusPlus::new(Params { round_end: end, fresh_samples: fresh, ..RFC });
+            let mut alg = HyStartPlusPlus::new(firstflight::with!(Params {
+                round_end: end,
+                fresh_samples: fresh,
+                ..RFC
+            }));
             alg.start(Time(0), Seq(0));
             let mut w = Window { cwnd: 100 * MSS, ssthresh: UNSET_SSTHRESH };
             let mut model = Reading {
@@ -999,7 +1011,7 @@ fn each_reading_of_the_rounds_end_and_of_fresh_samples_is_that_of_an_independent
 #[test]
 fn a_round_ends_with_its_last_packet_or_with_the_first_of_the_next() {
     for (end, expected) in [(RoundEnd::Reached, [0, 1, 1, 1]), (RoundEnd::Passed, [0, 0, 0, 1])] {
-        let mut alg = HyStartPlusPlus::new(Params { round_end: end, ..RFC });
+        let mut alg = HyStartPlusPlus::new(firstflight::with!(Params { round_end: end, ..RFC }));
         alg.start(Time(0), Seq(10));
         let mut w = Window { cwnd: 100 * MSS, ssthresh: UNSET_SSTHRESH };
         // Nine of ten packets, the tenth, an ACK of nothing new while nothing more is sent, the
@@ -1031,17 +1043,19 @@ fn history() -> impl Strategy<Value = Vec<Step>> {
 fn options() -> impl Strategy<Value = Params> {
     let baseline = prop_oneof![Just(Baseline::CurrentRoundMin), Just(Baseline::EntryThreshold)];
     (any::<[bool; 6]>(), baseline, 1..7_u8, 1..6_u32).prop_map(
-        |([lss, fresh, keep, skip, int_k, count], baseline, css_rounds, css_divisor)| Params {
-            mode: if lss { Mode::Lss } else { Mode::Css },
-            fresh_samples: if fresh { FreshSamples::Always } else { FreshSamples::Never },
-            keep_last_min: keep,
-            skip_first_flight: skip,
-            int_k,
-            css_count_limited: count,
-            baseline,
-            css_rounds,
-            css_divisor,
-            ..RFC
+        |([lss, fresh, keep, skip, int_k, count], baseline, css_rounds, css_divisor)| {
+            firstflight::with!(Params {
+                mode: if lss { Mode::Lss } else { Mode::Css },
+                fresh_samples: if fresh { FreshSamples::Always } else { FreshSamples::Never },
+                keep_last_min: keep,
+                skip_first_flight: skip,
+                int_k,
+                css_count_limited: count,
+                baseline,
+                css_rounds,
+                css_divisor,
+                ..RFC
+            })
         },
     )
 }
@@ -1174,9 +1188,9 @@ proptest! {
         l in any::<Option<u64>>(), css_divisor in any::<u32>(),
         events in prop::collection::vec((0..9_u8, any::<[u64; 6]>(), any::<[bool; 3]>()), 1..200),
     ) {
-        let mut alg = HyStartPlusPlus::new(Params { rearm, l, css_divisor, ..params });
+        let mut alg = HyStartPlusPlus::new(firstflight::with!(Params { rearm, l, css_divisor, ..params }));
         for (kind, [rtt, una, nxt, cwnd, acked, ssthresh], [paced, limited, sampled]) in events {
-            let cx = Context { mss: rtt >> 48, paced, limited, ..context() };
+            let cx = firstflight::with!(Context { mss: rtt >> 48, paced, limited, ..context() });
             let mut w = Window { cwnd, ssthresh };
             let ack = Told { acked, rtt: sampled.then_some(Nanos(rtt)), una: Seq(una), nxt: Seq(nxt), ..Told::default() };
             match kind {
@@ -1213,7 +1227,7 @@ fn exception_to_property_1_an_unpaced_ack_beyond_eight_segments_is_cut() {
 fn acks_between_rounds_belong_to_none_on_request() {
     for (round_end, samples) in [(RoundEnd::Passed, 3), (RoundEnd::Limbo, 1)] {
         let limbo = round_end == RoundEnd::Limbo;
-        let mut f = Flow::after_round(Params { round_end, ..RFC }, 40 * MS);
+        let mut f = Flow::after_round(firstflight::with!(Params { round_end, ..RFC }), 40 * MS);
         f.samples(&[41 * MS; 3]);
         let nxt = Seq(f.nxt + 10);
         f.alg.on_sent(&Sent { nxt, ..Sent::default() }, f.w, &f.cx);

@@ -155,7 +155,7 @@ pub(crate) struct Compared {
 /// sample, nothing found yet.
 pub(crate) fn replay(recording: &Recording, largest_burst: u64) -> Compared {
     let mss = u64::from(recording.mss);
-    let mut cx = Context {
+    let mut cx = firstflight::with!(Context {
         mss,
         count: None,
         iw: 10 * mss,
@@ -168,7 +168,7 @@ pub(crate) fn replay(recording: &Recording, largest_burst: u64) -> Compared {
         young_epoch: false,
         newborn_epoch: false,
         so_far: SoFar::default(),
-    };
+    });
     let mut core = HyStart::new(Params::LINUX);
     let mut compared = Compared::default();
     let mut before: Option<Row> = None;
