@@ -430,7 +430,7 @@ fn read_media(text: &str, time: Nanos) -> Option<App> {
         ["media", "nada"] => Params::default(),
         ["media", "nada", most] => {
             let max = Path::parse(&format!("rate={most},rtt=1s")).ok()?.rate_bps();
-            firstflight::with!(Params { max, ..Params::default() })
+            Params { max, ..Params::default() }
         }
         _ => return None,
     };

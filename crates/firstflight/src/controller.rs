@@ -81,8 +81,6 @@ pub struct Controller<S: Startup, A: Avoidance, R: Policy> {
     /// The loss that `undo` remembers is what ended startup.
     exit_in_doubt: bool,
     after_timeout: bool,
-    /// [`Heeds::epoch`](crate::startup::Heeds::epoch), kept because each ACK asks.
-    epoch_use: EpochUse,
     /// Something was sent, first at `first_sent`.
     sent: bool,
     first_sent: Time,
@@ -108,9 +106,9 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     ) -> Controller<S, A, R> {
         let mss = config.mss.clamp(1, MAX_MSS);
         let iw = config.initial_window.clamp(least_window(config.transport, mss), MAX_BYTES);
-        let cx = Context { mss, iw, ..Context::new(&config, nxt) };
+        let epoch_use = startup.heeds().epoch;
+        let cx = Context { mss, iw, epoch_use, ..Context::new(&config, nxt) };
         let mut controller = Controller {
-            epoch_use: startup.heeds().epoch,
             startup,
             avoidance,
             repairer: Repairer::Policy(recovery),
@@ -364,7 +362,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         );
         self.note_srtt(ack.srtt);
         if let Some(rtt) = ack.rtt {
-            if self.epoch_use == EpochUse::Everywhere {
+            if self.cx.epoch_use == EpochUse::Everywhere {
                 self.note_epoch(ack.now);
             }
             self.startup.on_rtt(ack.now, rtt, &self.cx);
@@ -710,7 +708,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     fn sample(&mut self, ack: &Ack) {
         self.cx.pacing_rate = self.pacing_rate();
         self.cx.limited = self.limited(ack);
-        if self.epoch_use == EpochUse::Sampling {
+        if self.cx.epoch_use == EpochUse::Sampling {
             self.note_epoch(ack.now);
         }
         let before = self.w.cwnd;

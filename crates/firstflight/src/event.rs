@@ -15,6 +15,7 @@
 
 use crate::controller::Config;
 use crate::named::named;
+use crate::startup::EpochUse;
 use crate::units::{MAX_BYTES, Nanos, Rate, Seq, Time};
 
 named! {
@@ -531,6 +532,8 @@ pub struct Context {
     pub young_epoch: bool,
     /// Such an epoch is less than 10 ms old: ns-3 takes no samples then ([`Context::is_newborn`]).
     pub newborn_epoch: bool,
+    /// What the startup heeds of it, kept here because each ACK asks.
+    pub(crate) epoch_use: EpochUse,
     /// What the ACKs add up to, the present one included.
     pub so_far: SoFar,
 }
@@ -561,6 +564,7 @@ impl Context {
             limited: true,
             young_epoch: false,
             newborn_epoch: false,
+            epoch_use: EpochUse::Nowhere,
             so_far: SoFar::new(config.transport, nxt),
         }
     }
