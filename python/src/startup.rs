@@ -7,7 +7,9 @@ use crate::supervise::{Inside, Run};
 use crate::{Refused, refuse};
 use firstflight::event::{self, Phase, Signal, Timeout, Transport};
 use firstflight::recovery::OwnRecovery;
-use firstflight::startup::{ExitReason, Grown, Handover, Leave, SlowStart, Startup, Verdict};
+use firstflight::startup::{
+    ExitReason, Grown, Handover, Leave, Pacing, SlowStart, Startup, Status, Verdict,
+};
 use firstflight::{Nanos, Ratio, Seq, Time, UNSET_SSTHRESH};
 use firstflight_lab::{Error, NamedArm, OwnStartup, nearest, parse_arms};
 use pyo3::exceptions::PyTypeError;
@@ -537,7 +539,7 @@ impl Startup for InPython {
         });
     }
 
-    fn pacing_gain(&self) -> Ratio {
+    fn pacing(&self) -> Pacing {
         let told = self.call("pacing_gain", |object| {
             let gain = object.call_method0("pacing_gain")?;
             let number: f64 = gain.extract()?;
@@ -546,18 +548,16 @@ impl Startup for InPython {
             }
             Ok(ratio(number))
         });
-        told.unwrap_or_else(|| SlowStart.pacing_gain())
+        told.map_or_else(Pacing::default, Pacing::Gain)
     }
 
-    fn phase(&self) -> Phase {
+    fn status(&self) -> Status {
         let told =
             self.call("phase", |object| phase(&object.call_method0("phase")?.extract::<String>()?));
-        told.unwrap_or_default()
-    }
-
-    fn rounds(&self) -> Option<u32> {
-        self.call("rounds", |object| object.call_method0("rounds")?.extract::<Option<u32>>())
-            .flatten()
+        let rounds =
+            self.call("rounds", |object| object.call_method0("rounds")?.extract::<Option<u32>>());
+        let phase = told.unwrap_or_default();
+        Status { phase, rounds: rounds.flatten(), ..Status::default() }
     }
 
     fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {

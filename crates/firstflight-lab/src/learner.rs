@@ -19,7 +19,7 @@ impl Learner {
     pub(crate) fn hear(&mut self, event: &Event) {
         if let Some((controller, seen)) = &mut self.0 {
             controller.tell(event);
-            seen.take(event, controller);
+            seen.take(event, &**controller);
         }
     }
 

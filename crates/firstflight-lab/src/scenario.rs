@@ -161,7 +161,10 @@ impl Scenario {
 
     /// Configuration of a controller on these hosts, for arms that specify no initial window.
     pub fn config(&self) -> Config {
-        Config { initial_window: u64::from(self.iw) * self.host.mss(), ..self.host.config() }
+        firstflight::with!(Config {
+            initial_window: u64::from(self.iw) * self.host.mss(),
+            ..self.host.config()
+        })
     }
 
     /// Lengthens the round trip by up to half a millisecond, depending on the seed; see

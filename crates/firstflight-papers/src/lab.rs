@@ -17,8 +17,10 @@ pub(crate) fn arm(text: &str) -> Result<NamedArm, Error> {
 }
 
 fn controller(ground: &Scenario, arm: &NamedArm, start: Nanos) -> Result<AnyController, Error> {
-    let config =
-        Config { initial_window: u64::from(ground.iw) * ground.host.mss(), ..ground.host.config() };
+    let config = firstflight::with!(Config {
+        initial_window: u64::from(ground.iw) * ground.host.mss(),
+        ..ground.host.config()
+    });
     Ok(arm.arm()?.with_oracle(ground.oracle_exit()).controller(config, Time(start.0), Seq(0)))
 }
 

@@ -65,7 +65,11 @@ impl Plan {
         let standard = Config::quic(mss);
         let initial_window =
             self.initial_window.map_or(standard.initial_window, |packets| u64::from(packets) * mss);
-        Config { initial_window, initial_packets: self.initial_window, ..standard }
+        firstflight::with!(Config {
+            initial_window,
+            initial_packets: self.initial_window,
+            ..standard
+        })
     }
 }
 

@@ -220,7 +220,7 @@ pub(crate) fn guessed(settings: &Settings, opening: &Opening) -> Config {
         Transport::Tcp => Config::tcp(opening.mss),
     };
     let standard = Config::standard_initial_window(opening.mss);
-    Config {
+    firstflight::with!(Config {
         // A small first flight means little data to send, not a small window.
         initial_window: settings.iw.map_or(
             opening.stated.initial_window.unwrap_or(opening.first_flight.max(standard)),
@@ -228,5 +228,5 @@ pub(crate) fn guessed(settings: &Settings, opening: &Opening) -> Config {
         ),
         paced: settings.paced.or(opening.paced).unwrap_or(base.paced),
         ..base
-    }
+    })
 }

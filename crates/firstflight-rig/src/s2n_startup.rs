@@ -10,7 +10,7 @@
 use crate::own::Own;
 use crate::s2n::{Chance, Published};
 use firstflight::event::{Ack, Context, Sent, Signal, Timeout, Window};
-use firstflight::startup::{Grown, Startup, Verdict};
+use firstflight::startup::{Grown, Pacing, Startup, Verdict};
 use firstflight::{Rate, Ready, Seq, Time};
 use s2n_quic_core::inet::SocketAddress;
 use s2n_quic_core::packet::number::PacketNumberSpace;
@@ -180,7 +180,7 @@ impl<C: CongestionController> Startup for Steered<C> {
         self.broken.store(true, Ordering::Relaxed);
     }
 
-    fn pacing_rate(&self) -> Option<Rate> {
-        self.published.pacing_rate.map(Rate)
+    fn pacing(&self) -> Pacing {
+        self.published.pacing_rate.map_or_else(Pacing::default, |rate| Pacing::Rate(Rate(rate)))
     }
 }

@@ -43,7 +43,7 @@ fn peak_kib() -> u64 {
 impl Scenario {
     fn controller(&self, start: u64) -> firstflight::AnyController {
         let hosts = Hosts::Tcp(self.host);
-        let config = Config { initial_window: 10 * MSS, ..hosts.config() };
+        let config = firstflight::with!(Config { initial_window: 10 * MSS, ..hosts.config() });
         self.arm.with_oracle(self.path.bdp_bytes()).controller(config, Time(start), Seq(0))
     }
 

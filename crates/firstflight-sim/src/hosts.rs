@@ -111,7 +111,9 @@ impl Hosts {
     pub fn config(&self) -> Config {
         match self {
             Hosts::Quic(_) => Config::quic(self.mss()),
-            Hosts::Tcp(host) => Config { sack: host.preset.sack, ..Config::tcp(self.mss()) },
+            Hosts::Tcp(host) => {
+                firstflight::with!(Config { sack: host.preset.sack, ..Config::tcp(self.mss()) })
+            }
         }
     }
 }

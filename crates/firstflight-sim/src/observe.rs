@@ -1,11 +1,8 @@
 //! Watching a trial. The observer is a type parameter, so a trial without one has no overhead.
 
-use firstflight::avoidance::Avoidance;
 use firstflight::detection::undo::Proof;
-use firstflight::recovery::Policy;
-use firstflight::startup::Startup;
 use firstflight::state::Packet;
-use firstflight::{Begin, Controller, Event, Exit, Recorder, State, Time};
+use firstflight::{Begin, CongestionControl, Event, Exit, Recorder, State, Time};
 use std::collections::VecDeque;
 use std::mem::take;
 use std::ops::Deref;
@@ -196,8 +193,8 @@ impl Tape {
     }
 }
 
-impl<S: Startup, A: Avoidance, R: Policy> Recorder<Controller<S, A, R>> for Tape {
-    fn on_event(&mut self, event: &Event, after: &Controller<S, A, R>) {
+impl<C: CongestionControl> Recorder<C> for Tape {
+    fn on_event(&mut self, event: &Event, after: &C) {
         let (mut acked, mut lost, mut signals) = (Vec::new(), Vec::new(), Vec::new());
         if matches!(event, Event::Ack(..) | Event::Congestion(_)) {
             (acked, lost) = (take(&mut self.acked), take(&mut self.lost));

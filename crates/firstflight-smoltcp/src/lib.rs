@@ -100,7 +100,7 @@ impl<D: Device> Steered<D> {
         let medium = device.capabilities().medium;
         let mss = u64::from(mss.max(1));
         // smoltcp's sender does not use SACK.
-        let config = Config { sack: false, ..Config::tcp(mss) };
+        let config = firstflight::with!(Config { sack: false, ..Config::tcp(mss) });
         let controller = arm.controller(config, Time(0), Seq(0));
         let watch = Watch { medium, port, peer: None, flow: Flow::new(controller, mss) };
         Ok(Steered { device, watch: RefCell::new(watch) })

@@ -9,11 +9,8 @@
 //!
 //! Counters that the controller keeps itself are in [`Stats`](crate::controller::Stats).
 
-use crate::avoidance::Avoidance;
-use crate::controller::Controller;
+use crate::congestion_control::CongestionControl;
 use crate::event::{Ack, Congestion, Event, Timeout};
-use crate::recovery::Policy;
-use crate::startup::Startup;
 use crate::units::{Nanos, Time};
 
 /// One recovery episode.
@@ -103,7 +100,7 @@ impl<E> Account<E> {
 
     /// The controller may have moved its window before a burst.
     #[inline]
-    pub fn on_ready<S: Startup, A: Avoidance, R: Policy>(&mut self, after: &Controller<S, A, R>) {
+    pub fn on_ready(&mut self, after: &impl CongestionControl) {
         self.cwnd = after.cwnd();
     }
 }
@@ -123,11 +120,7 @@ impl<E: AsRef<[Kept]> + AsMut<[Kept]> + Extend<Kept>> Account<E> {
     }
 
     /// One event, and the controller right after it. Returns whether an episode began.
-    pub fn take<S: Startup, A: Avoidance, R: Policy>(
-        &mut self,
-        event: &Event,
-        after: &Controller<S, A, R>,
-    ) -> bool {
+    pub fn take(&mut self, event: &Event, after: &impl CongestionControl) -> bool {
         match event {
             Event::Ready(_) | Event::HandshakeRtt { .. } | Event::Mss { .. } => {
                 self.on_ready(after);
@@ -154,11 +147,7 @@ impl<E: AsRef<[Kept]> + AsMut<[Kept]> + Extend<Kept>> Account<E> {
 
     /// The controller has heard of an ACK or a loss timer. Returns whether an episode began.
     #[inline]
-    pub fn on_ack<S: Startup, A: Avoidance, R: Policy>(
-        &mut self,
-        ack: &Ack,
-        after: &Controller<S, A, R>,
-    ) -> bool {
+    pub fn on_ack(&mut self, ack: &Ack, after: &impl CongestionControl) -> bool {
         let (before, cwnd) = (core::mem::replace(&mut self.cwnd, after.cwnd()), after.cwnd());
         self.cwnd_max = self.cwnd_max.max(before).max(cwnd);
         let stats = after.stats();
@@ -181,12 +170,7 @@ impl<E: AsRef<[Kept]> + AsMut<[Kept]> + Extend<Kept>> Account<E> {
     }
 
     #[cold]
-    fn begin<S: Startup, A: Avoidance, R: Policy>(
-        &mut self,
-        ack: &Ack,
-        cwnd_before: u64,
-        after: &Controller<S, A, R>,
-    ) {
+    fn begin(&mut self, ack: &Ack, cwnd_before: u64, after: &impl CongestionControl) {
         let stats = after.stats();
         (self.open, self.undone) = (true, false);
         self.known = stats.loss_episodes + stats.ecn_episodes;
@@ -209,11 +193,7 @@ impl<E: AsRef<[Kept]> + AsMut<[Kept]> + Extend<Kept>> Account<E> {
     /// The controller has heard of a timeout. That of TCP ends the episode that is open, with the
     /// window that it would have left; what QUIC calls persistent congestion is found with an ACK
     /// and ends it with the next one.
-    pub fn on_congestion<S: Startup, A: Avoidance, R: Policy>(
-        &mut self,
-        congestion: &Congestion,
-        after: &Controller<S, A, R>,
-    ) {
+    pub fn on_congestion(&mut self, congestion: &Congestion, after: &impl CongestionControl) {
         let before = core::mem::replace(&mut self.cwnd, after.cwnd());
         if congestion.timeout == Timeout::PersistentCongestion || !core::mem::take(&mut self.open) {
             return;
@@ -226,10 +206,7 @@ impl<E: AsRef<[Kept]> + AsMut<[Kept]> + Extend<Kept>> Account<E> {
 
     /// The controller has heard that the last episode was a false alarm. The next event shows that
     /// it is over.
-    pub fn on_spurious<S: Startup, A: Avoidance, R: Policy>(
-        &mut self,
-        after: &Controller<S, A, R>,
-    ) {
+    pub fn on_spurious(&mut self, after: &impl CongestionControl) {
         self.cwnd = after.cwnd();
         self.undone = !after.in_recovery();
     }

@@ -29,7 +29,9 @@ use crate::event::{
 };
 use crate::exit::{ExitReason, Handover};
 use crate::recovery::{End, Policy};
-use crate::startup::{EpochUse, GAIN_AVOIDANCE, GAIN_SLOW_START, Startup, Train, Verdict};
+use crate::startup::{
+    EpochUse, GAIN_AVOIDANCE, GAIN_SLOW_START, Pacing, Resumption, Startup, Train, Verdict,
+};
 use crate::units::{MAX_BYTES, Nanos, Rate, Ratio, Seq, Time, UNSET_SSTHRESH};
 use kept::{Ended, Ends, Episode, Repairer, Undo};
 use three_amounts::ThreeAmounts;
@@ -104,20 +106,8 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     ) -> Controller<S, A, R> {
         let mss = config.mss.clamp(1, MAX_MSS);
         let iw = config.initial_window.clamp(least_window(config.transport, mss), MAX_BYTES);
-        let cx = Context {
-            mss,
-            iw,
-            count: config.count,
-            transport: config.transport,
-            paced: config.paced,
-            srtt: Nanos::ZERO,
-            pacing_rate: None,
-            max_burst: config.max_burst,
-            limited: true,
-            young_epoch: false,
-            newborn_epoch: false,
-            so_far: SoFar::new(config.transport, nxt),
-        };
+        let epoch_use = startup.heeds().epoch;
+        let cx = Context { mss, iw, epoch_use, ..Context::new(&config, nxt) };
         let mut controller = Controller {
             startup,
             avoidance,
@@ -234,14 +224,14 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     /// whose smoothed RTT is the same. If not, the [pacing rate](Self::pacing_rate) stays until then.
     #[inline]
     pub fn heeds_sending(&self) -> bool {
-        self.startup.heeds_sending() || self.heeds_timeout()
+        self.startup.heeds().sending || self.heeds_timeout()
     }
 
     /// Whether [`on_sent`](Self::on_sent) needs each packet until the next ACK or timeout. If not, one
     /// call is enough for those that leave together, with the last.
     #[inline]
     pub fn heeds_packets(&self) -> bool {
-        (self.ended.is_none() || self.startup.is_whole()) && self.startup.heeds_packets()
+        (self.ended.is_none() || self.startup.is_whole()) && self.startup.heeds().packets
     }
 
     /// The largest packet has another size from now on, in bytes (path MTU discovery). The initial
@@ -372,7 +362,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         );
         self.note_srtt(ack.srtt);
         if let Some(rtt) = ack.rtt {
-            if self.startup.heeds_epoch() == EpochUse::Everywhere {
+            if self.cx.epoch_use == EpochUse::Everywhere {
                 self.note_epoch(ack.now);
             }
             self.startup.on_rtt(ack.now, rtt, &self.cx);
@@ -582,14 +572,11 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         if !self.cx.paced || srtt == Nanos::ZERO {
             return None;
         }
-        if self.episode.is_none()
-            && self.w.in_slow_start()
-            && let Some(rate) = self.startup.pacing_rate()
-        {
-            return Some(rate);
-        }
         // RFC9002 7.7-1: the rate is the window per smoothed RTT, times the gain of the phase.
-        let gain = self.pacing_gain();
+        let gain = match self.pacing() {
+            Pacing::Rate(rate) => return Some(rate),
+            Pacing::Gain(gain) => gain,
+        };
         // A window has 41 bits and a ratio's part 16.
         Rate::from_bytes_over(self.w.cwnd * gain.num(), srtt * gain.den())
             .map(|rate| Rate(rate.0.max(1)))
@@ -613,7 +600,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         if self.episode.is_some() {
             return Phase::Recovery;
         }
-        let startup = self.startup.phase();
+        let startup = self.startup.status().phase;
         if self.w.in_slow_start() || startup == Phase::Lss { startup } else { Phase::Avoidance }
     }
 
@@ -632,7 +619,12 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
 
     /// Round trips of startup completed so far, counted as [`Exit::rounds`] counts them.
     pub fn rounds(&self) -> u32 {
-        self.startup.rounds().unwrap_or(self.rounds)
+        self.startup.status().rounds.unwrap_or(self.rounds)
+    }
+
+    /// State of the use of an earlier connection's saved values.
+    pub fn resumption(&self) -> Resumption {
+        self.startup.status().resumption
     }
 
     /// How startup ended, once it has.
@@ -686,14 +678,14 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         }
     }
 
-    fn pacing_gain(&self) -> Ratio {
+    fn pacing(&self) -> Pacing {
         match self.episode {
             // RAPID 3.3-pacing: the smooth recovery needs no more than slow start's gain; its
             // window does the shaping.
-            Some(Episode::Own) => GAIN_SLOW_START,
-            Some(_) => self.recovery_gain,
-            None if self.w.in_slow_start() => self.startup.pacing_gain(),
-            None => GAIN_AVOIDANCE,
+            Some(Episode::Own) => Pacing::Gain(GAIN_SLOW_START),
+            Some(_) => Pacing::Gain(self.recovery_gain),
+            None if self.w.in_slow_start() => self.startup.pacing(),
+            None => Pacing::Gain(GAIN_AVOIDANCE),
         }
     }
 
@@ -716,7 +708,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     fn sample(&mut self, ack: &Ack) {
         self.cx.pacing_rate = self.pacing_rate();
         self.cx.limited = self.limited(ack);
-        if self.startup.heeds_epoch() == EpochUse::Sampling {
+        if self.cx.epoch_use == EpochUse::Sampling {
             self.note_epoch(ack.now);
         }
         let before = self.w.cwnd;

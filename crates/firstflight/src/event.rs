@@ -13,7 +13,9 @@
 //!
 //! Steps 2 to 5 are [`Controller::on_ack`](crate::controller::Controller::on_ack).
 
+use crate::controller::Config;
 use crate::named::named;
+use crate::startup::EpochUse;
 use crate::units::{MAX_BYTES, Nanos, Rate, Seq, Time};
 
 named! {
@@ -501,6 +503,7 @@ impl Window {
 
 /// Facts about the connection that every algorithm may read and none may change.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Context {
     /// Largest payload of a packet as the window counts it, in bytes; never zero.
     pub mss: u64,
@@ -523,12 +526,14 @@ pub struct Context {
     pub limited: bool,
     /// A congestion avoidance epoch is running and young ([`Context::is_young`]; HyStart,
     /// published BEST and SEARCH 3.1 as Linux has them take no samples then); up to date on
-    /// ACKs with an RTT sample where the startup looks at it ([`Startup::heeds_epoch`]).
+    /// ACKs with an RTT sample where the startup looks at it ([`Startup::heeds`]).
     ///
-    /// [`Startup::heeds_epoch`]: crate::startup::Startup::heeds_epoch
+    /// [`Startup::heeds`]: crate::startup::Startup::heeds
     pub young_epoch: bool,
     /// Such an epoch is less than 10 ms old: ns-3 takes no samples then ([`Context::is_newborn`]).
     pub newborn_epoch: bool,
+    /// What the startup heeds of it, kept here because each ACK asks.
+    pub(crate) epoch_use: EpochUse,
     /// What the ACKs add up to, the present one included.
     pub so_far: SoFar,
 }
@@ -542,6 +547,25 @@ impl Context {
             None => acked,
             // RFC5681 3.1-count, RFC3465 2.2-L: min(N, L * SMSS).
             Some(most) => acked.min(self.mss.saturating_mul(u64::from(most))),
+        }
+    }
+
+    /// Before anything happened: no RTT sample, no epoch, and the window is the limit.
+    pub const fn new(config: &Config, nxt: Seq) -> Context {
+        Context {
+            mss: config.mss,
+            iw: config.initial_window,
+            count: config.count,
+            transport: config.transport,
+            paced: config.paced,
+            srtt: Nanos::ZERO,
+            pacing_rate: None,
+            max_burst: config.max_burst,
+            limited: true,
+            young_epoch: false,
+            newborn_epoch: false,
+            epoch_use: EpochUse::Nowhere,
+            so_far: SoFar::new(config.transport, nxt),
         }
     }
 

@@ -98,6 +98,7 @@
 pub mod account;
 pub mod arm;
 pub mod avoidance;
+mod congestion_control;
 pub mod controller;
 #[doc(hidden)]
 pub mod detection;
@@ -118,10 +119,12 @@ pub mod startup;
 #[doc(hidden)]
 pub mod state;
 pub mod units;
+mod with;
 
 #[doc(hidden)]
 pub use account::{Account, Episode};
 pub use arm::Arm;
+pub use congestion_control::CongestionControl;
 pub use controller::{Config, Controller, Exit};
 pub use event::{
     Ack, AckDetail, Congestion, Context, Event, Impossible, Misfed, Phase, Ready, Sent, Signal,

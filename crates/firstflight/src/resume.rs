@@ -13,11 +13,9 @@
 //! * D5 (CR9959 observe-rtt): the smallest RTT of the connection, not of the last minutes.
 
 use crate::arm::{Arm, StartupSpec};
-use crate::avoidance::Avoidance;
-use crate::controller::Controller;
+use crate::congestion_control::CongestionControl;
 use crate::event::{Ack, Event};
-use crate::recovery::Policy;
-use crate::startup::{Resumption, Startup, careful, plumb};
+use crate::startup::{Resumption, careful, plumb};
 use crate::units::{MAX_BYTES, Nanos, Seq};
 
 /// Values that one connection saves for the next one on the same path.
@@ -104,14 +102,10 @@ impl Observation {
     }
 
     /// Records one event with the controller's state right after it.
-    pub fn take<S: Startup, A: Avoidance, R: Policy>(
-        &mut self,
-        event: &Event,
-        after: &Controller<S, A, R>,
-    ) {
+    pub fn take(&mut self, event: &Event, after: &impl CongestionControl) {
         self.cwnd = after.cwnd();
         self.left_startup = after.exit().is_some();
-        self.resumption = after.startup().resumption();
+        self.resumption = after.resumption();
         match event {
             Event::Ack(ack, so_far) => {
                 // CR9959 observe-rtt.

@@ -1,11 +1,8 @@
 //! State that is recorded along with a controller's events: the sender right after an event, and
 //! the packet behind an event. Testbeds fill it in and logs store it; no algorithm uses it.
 
-use crate::avoidance::Avoidance;
-use crate::controller::Controller;
+use crate::congestion_control::CongestionControl;
 use crate::event::{Ack, Phase};
-use crate::recovery::Policy;
-use crate::startup::Startup;
 use crate::units::Nanos;
 
 /// The sender right after an event.
@@ -36,10 +33,7 @@ pub struct State {
 impl State {
     /// The state of a controller, right after `ack` if the event was an ACK or timer. Values known
     /// only to the testbed stay zero: bytes in flight, smallest RTT, the receiver, the queue.
-    pub fn of<S: Startup, A: Avoidance, R: Policy>(
-        controller: &Controller<S, A, R>,
-        ack: Option<&Ack>,
-    ) -> State {
+    pub fn of(controller: &impl CongestionControl, ack: Option<&Ack>) -> State {
         State {
             cwnd: controller.cwnd(),
             ssthresh: controller.ssthresh(),

@@ -2,7 +2,7 @@
 
 use crate::{asked, row, run};
 use firstflight::event::{Ack, Context, Ready, Signal, Window};
-use firstflight::startup::{Grown, Startup};
+use firstflight::startup::{Grown, Pacing, Startup};
 use firstflight::units::Rate;
 use firstflight_evaluate::{Battery, Effort, Evaluation, Report, Verdict};
 use firstflight_lab::{NamedArm, OwnStartup};
@@ -137,8 +137,8 @@ impl Startup for Constant {
         Grown::default()
     }
 
-    fn pacing_rate(&self) -> Option<Rate> {
-        Some(Rate(3_000_000))
+    fn pacing(&self) -> Pacing {
+        Pacing::Rate(Rate(3_000_000))
     }
 }
 

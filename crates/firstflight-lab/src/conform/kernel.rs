@@ -163,12 +163,12 @@ impl Reader {
         if mss == 0 {
             return None;
         }
-        let config = Config {
+        let config = firstflight::with!(Config {
             initial_window: INITIAL_WINDOW * mss,
             paced: first.paced,
             max_burst: u64::from(first.gso_max_size),
             ..Config::tcp(mss)
-        };
+        });
         let begin = Begin {
             now,
             arm,

@@ -113,11 +113,11 @@ impl<'a> Simulated<'a> {
             timestamps: stamps,
             ..tcp::Host::with_preset(preset)
         };
-        let config = Config {
+        let config = firstflight::with!(Config {
             idle_restart: settings.restart_after_idle,
             initial_window: 10 * u64::from(mss),
             ..Config::tcp(u64::from(mss))
-        };
+        });
         let now = Time(self.now);
         let controller: AnyController = self.arm.controller(config, now, Seq(0));
         let rtt = Nanos(self.now.saturating_sub(*at)).max(Nanos::from_micros(1));

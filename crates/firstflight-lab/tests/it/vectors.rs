@@ -53,7 +53,7 @@ fn every_answer_follows_from_the_file_alone() {
             .expect("a fraction");
         let mss = number(&config["mss"]);
         let standard = if transport == "quic" { Config::quic(mss) } else { Config::tcp(mss) };
-        let config_of = Config {
+        let config_of = firstflight::with!(Config {
             transport: if transport == "quic" { Transport::Quic } else { Transport::Tcp },
             initial_window: number(&config["initial_window"]),
             paced: config["paced"] == true,
@@ -61,7 +61,7 @@ fn every_answer_follows_from_the_file_alone() {
             recovery_gain: Ratio::new(num.parse().expect("a number"), den.parse().expect("one")),
             idle_restart: config["idle_restart"] == true,
             ..standard
-        };
+        });
         let mut controller = Arm::parse(arm)
             .expect("an arm")
             .with_oracle(number(&config["oracle_exit_bytes"]))

@@ -109,7 +109,8 @@ fn rapid_start_equals_the_core_with_its_recovery_and_pacing() {
         || RapidStart::new(rapid_start::Params::default()),
         Prr::new(prr::Params::rfc9937()),
     );
-    let nojump = rapid_start::Params { jump: None, ..rapid_start::Params::default() };
+    let nojump =
+        firstflight::with!(rapid_start::Params { jump: None, ..rapid_start::Params::default() });
     hold_equal(
         "ff_rapid_nojump",
         WHOLE,
@@ -120,7 +121,8 @@ fn rapid_start_equals_the_core_with_its_recovery_and_pacing() {
 }
 
 /// K15: the grain is that of the kernel's pacer.
-const PLUMB: plumb::Params = plumb::Params { grain: 12, ..plumb::Params::DEFAULT };
+const PLUMB: plumb::Params =
+    firstflight::with!(plumb::Params { grain: 12, ..plumb::Params::DEFAULT });
 
 fn plumb_equals(name: &str, params: plumb::Params) {
     let prr = Prr::new(prr::Params::rfc9937());
@@ -152,7 +154,7 @@ fn plumb_equals_the_core_with_its_first_flight_and_pacing() {
 
 #[test]
 fn plumb_that_verifies_equals_the_core() {
-    plumb_equals("ff_plumb_verify", plumb::Params { verify: true, ..PLUMB });
+    plumb_equals("ff_plumb_verify", firstflight::with!(plumb::Params { verify: true, ..PLUMB }));
 }
 
 /// With and without an RTT to compare: jumps that are validated, cut to what was used of them,
@@ -160,7 +162,11 @@ fn plumb_that_verifies_equals_the_core() {
 #[test]
 fn careful_resume_equals_the_core_with_its_retreat_and_with_what_it_leaves() {
     for (saved, rtt_ms) in [(600, None), (5_000, Some(60))] {
-        let params = careful::Params { saved: Some(saved), rtt_ms, ..careful::Params::default() };
+        let params = firstflight::with!(careful::Params {
+            saved: Some(saved),
+            rtt_ms,
+            ..careful::Params::default()
+        });
         native::save(saved, 1_000 * rtt_ms.unwrap_or(0));
         let total = hold_equal(
             "ff_careful",

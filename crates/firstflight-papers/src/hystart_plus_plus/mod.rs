@@ -329,20 +329,15 @@ fn second_run(lab: &Lab, name: &str) -> Values {
 fn left_at(window: u64) -> (HyStartPlusPlus, Window, Context) {
     let mut startup = HyStartPlusPlus::new(Params::DRAFT03);
     let config = Config::tcp(MSS);
-    let cx = Context {
+    let cx = firstflight::with!(Context {
         mss: MSS,
         iw: 10 * MSS,
         count: None,
-        transport: config.transport,
         paced: false,
-        srtt: Nanos::ZERO,
-        pacing_rate: None,
         max_burst: 65_536,
-        limited: true,
-        young_epoch: false,
-        newborn_epoch: false,
         so_far: SoFar::default(),
-    };
+        ..Context::new(&config, Seq(100))
+    });
     let mut w = Window { cwnd: window, ssthresh: u64::MAX };
     startup.start(Time(0), Seq(100));
     let mut una = 0;

@@ -11,7 +11,7 @@ use crate::Values;
 use firstflight::avoidance::{AnyAvoidance, Reno, reno};
 use firstflight::controller::{Config, Controller};
 use firstflight::recovery::{AnyRecovery, Immediate, RapidRecovery};
-use firstflight::startup::{Grown, Startup, Verdict};
+use firstflight::startup::{Grown, Pacing, Startup, Verdict};
 use firstflight::{Ack, Context, Phase, Ratio, Seq, Time, Window};
 use firstflight_lab::record::Recording;
 use firstflight_lab::scenario::Scenario;
@@ -276,8 +276,8 @@ impl Startup for Forced {
         Grown { leftover: 0, verdict: Verdict::Stay }
     }
 
-    fn pacing_gain(&self) -> Ratio {
-        Ratio::new(1 + self.extra, 1)
+    fn pacing(&self) -> Pacing {
+        Pacing::Gain(Ratio::new(1 + self.extra, 1))
     }
 }
 
@@ -290,16 +290,16 @@ pub(super) fn forced_cuts() -> Values {
         (2, Ratio::new(1, 6), "plain beta/3 cut at 3 F, beta 0.5"),
     ] {
         let g = f64::from(extra + 1);
-        let avoidance = AnyAvoidance::Reno(Reno::new(reno::Params {
+        let avoidance = AnyAvoidance::Reno(Reno::new(firstflight::with!(reno::Params {
             first_beta: Some(cut),
             ..reno::Params::default()
-        }));
+        })));
         // Unpaced after the cut: a gain that no window reaches.
-        let config = Config {
+        let config = firstflight::with!(Config {
             initial_window: 30 * WINDOW_PACKET,
             recovery_gain: Ratio::new(1000, 1),
             ..Config::quic(WINDOW_PACKET)
-        };
+        });
         let recovery = AnyRecovery::Immediate(Immediate::default());
         let mut record = Recording::default();
         let outcome = runs::run_controller(

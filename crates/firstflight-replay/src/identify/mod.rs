@@ -218,7 +218,7 @@ impl Identifier {
         for (index, named) in self.candidates.iter().enumerate() {
             for (paced, kind) in named.kinds(&self.paced) {
                 for initial_window in initial_windows(&kind, flight, standard, mss) {
-                    let base = Config { initial_window, paced, ..self.base };
+                    let base = firstflight::with!(Config { initial_window, paced, ..self.base });
                     let one = Hypothesis::new(index, kind, base, &self.opening, rtt);
                     self.hypotheses.push(one);
                 }
@@ -281,7 +281,13 @@ fn arms(arm: &Arm, paced: bool) -> Vec<(bool, Arm)> {
     let startups = match arm.startup {
         StartupSpec::Jump(_) | StartupSpec::Rapid(_) if !paced => Vec::new(),
         StartupSpec::Rapid(params) if params.jump.is_some() => {
-            vec![arm.startup, StartupSpec::Rapid(rapid_start::Params { jump: None, ..params })]
+            vec![
+                arm.startup,
+                StartupSpec::Rapid(firstflight::with!(rapid_start::Params {
+                    jump: None,
+                    ..params
+                })),
+            ]
         }
         startup => vec![startup],
     };

@@ -37,7 +37,7 @@ fn drops(arm: &str, rtt_ms: u64) -> u64 {
         seed: 1,
         path_index: 0,
     };
-    let config = Config { initial_window: 10 * MSS, ..host.config() };
+    let config = firstflight::with!(Config { initial_window: 10 * MSS, ..host.config() });
     let controller = Arm::parse(arm).expect("an arm").with_oracle(path.bdp_bytes()).controller(
         config,
         Time(0),

@@ -245,7 +245,10 @@ fn a_handshake_waits_in_a_standing_queue_as_data_does() {
         let mut standing = plan("slowstart", host, App::Endless, Nanos::ZERO);
         let arm =
             firstflight::arm::Arm::parse("oracle(exit=1)/reno@(iw=300,pace=off)").expect("an arm");
-        let config = firstflight::Config { initial_window: 300 * host.mss(), ..host.config() };
+        let config = firstflight::with!(firstflight::Config {
+            initial_window: 300 * host.mss(),
+            ..host.config()
+        });
         standing.controller =
             arm.with_oracle(1).controller(config, firstflight::Time(0), firstflight::Seq(0));
         let start = 2 * SECOND;

@@ -85,7 +85,7 @@ fn drive(c: &mut AnyController) -> u64 {
 /// On how many of both transports an arm ends without a window.
 fn try_out(arm: &Arm) -> i32 {
     let mut failed = 0;
-    for base in [Config::quic(MSS), Config { transport: Transport::Tcp, ..Config::tcp(MSS) }] {
+    for base in [Config::quic(MSS), firstflight::with!(Config { transport: Transport::Tcp, ..Config::tcp(MSS) })] {
         let mut controller = arm.with_oracle(300_000).controller(base, Time(0), Seq(0));
         failed += i32::from(drive(&mut controller) < MSS);
     }

@@ -48,6 +48,7 @@ named! {
 
 /// What a connection tells its controller once, at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Config {
     /// Transport whose rules apply where TCP and QUIC differ.
     pub transport: Transport,

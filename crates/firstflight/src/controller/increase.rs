@@ -168,7 +168,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             return self.startup.reach(max_fs, w, &self.cx);
         }
         let avoidance = self.avoidance.reach(ack, max_fs, w, &self.cx);
-        self.startup.reach_beside(max_fs, w).map_or(avoidance, |beside| avoidance.max(beside))
+        avoidance.max(self.startup.reach(max_fs, w, &self.cx))
     }
 
     /// Growth since `before` as far as `reach` allows.

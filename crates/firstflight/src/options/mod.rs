@@ -130,6 +130,7 @@ macro_rules! params {
         $(option $okey:literal: $otype:ty [$($ovalues:tt)*] $omeaning:literal, get $oget:expr, set $oset:expr;)*
     ) => {
         $(#[$meta])*
+        #[non_exhaustive]
         pub struct $name {
             $(
                 $(#[$of])*

@@ -1,8 +1,8 @@
 //! One startup out of all, chosen at run time without a heap or a virtual call.
 
 use super::{
-    Bbr, Bbr3, Best, BestPublished, Careful, EpochUse, HyStart, HyStartPlusPlus, JumpStart,
-    LimitedSlowStart, Oracle, Plumb, RapidStart, Search, SlowStart, Startup,
+    Bbr, Bbr3, Best, BestPublished, Careful, HyStart, HyStartPlusPlus, JumpStart, LimitedSlowStart,
+    Oracle, Plumb, RapidStart, Search, SlowStart, Startup,
 };
 
 macro_rules! startups {
@@ -98,18 +98,6 @@ impl Startup for AnyStartup {
     type Saved = AnySavedStartup;
 
     crate::forward_startup!(each);
-
-    #[inline]
-    fn heeds_epoch(&self) -> EpochUse {
-        match self {
-            AnyStartup::HyStart(hystart) => hystart.heeds_epoch(),
-            AnyStartup::BestPublished(best) => best.heeds_epoch(),
-            AnyStartup::Search(search) => search.heeds_epoch(),
-            AnyStartup::Best(best) => best.heeds_epoch(),
-            // None of the others, nor anything inside them.
-            _ => EpochUse::Nowhere,
-        }
-    }
 
     fn save(&self) -> AnySavedStartup {
         self.saved()

@@ -16,7 +16,7 @@
 //! * D5 (BBR off-1): no short-term bounds and no ProbeRTT before it leaves, no offload budget; the
 //!   window grows to the minimum of four packets instead of being raised to it.
 
-use super::{ExitReason, Grown, Handover, Leave, Startup, Verdict};
+use super::{ExitReason, Grown, Handover, Heeds, Leave, Pacing, Startup, Status, Verdict};
 use crate::event::{Ack, Context, Phase, Sent, Signal, Timeout, Window};
 use crate::named::named;
 use crate::options::params;
@@ -317,13 +317,8 @@ impl Startup for Bbr {
     }
 
     #[inline]
-    fn heeds_sending(&self) -> bool {
-        false
-    }
-
-    #[inline]
-    fn heeds_packets(&self) -> bool {
-        self.state != State::Over
+    fn heeds(&self) -> Heeds {
+        Heeds { packets: self.state != State::Over, ..Heeds::sending(false) }
     }
 
     #[inline]
@@ -393,16 +388,17 @@ impl Startup for Bbr {
         self.state = State::Over;
     }
 
-    fn pacing_rate(&self) -> Option<Rate> {
-        (self.state != State::Over && self.rate > 0).then_some(Rate(self.rate))
+    fn pacing(&self) -> Pacing {
+        if self.state != State::Over && self.rate > 0 {
+            Pacing::Rate(Rate(self.rate))
+        } else {
+            Pacing::default()
+        }
     }
 
-    fn phase(&self) -> Phase {
-        if self.state == State::Drain { Phase::Drain } else { Phase::Startup }
-    }
-
-    fn rounds(&self) -> Option<u32> {
-        Some(self.rounds)
+    fn status(&self) -> Status {
+        let phase = if self.state == State::Drain { Phase::Drain } else { Phase::Startup };
+        Status { phase, rounds: Some(self.rounds), ..Status::default() }
     }
 
     fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {

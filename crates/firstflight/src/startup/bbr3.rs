@@ -25,7 +25,7 @@ mod loss;
 mod model;
 mod probe;
 
-use super::{ExitReason, Grown, Startup, Verdict};
+use super::{ExitReason, Grown, Heeds, Pacing, Startup, Status, Verdict};
 use crate::event::{Ack, Context, Phase, Ready, Sent, Signal, Timeout, Window};
 use crate::options::params;
 use crate::signal::delivery::{Delivery, Remembered, Sample};
@@ -398,14 +398,9 @@ impl Startup for Bbr3 {
     }
 
     #[inline]
-    fn heeds_sending(&self) -> bool {
+    fn heeds(&self) -> Heeds {
         // As in `before_send`.
-        self.delivery.is_limited()
-    }
-
-    #[inline]
-    fn heeds_packets(&self) -> bool {
-        true
+        Heeds { packets: true, ..Heeds::sending(self.delivery.is_limited()) }
     }
 
     #[inline]
@@ -458,20 +453,17 @@ impl Startup for Bbr3 {
         self.undo_losses(w)
     }
 
-    fn pacing_rate(&self) -> Option<Rate> {
-        (self.pacing_rate > 0).then_some(Rate(self.pacing_rate))
+    fn pacing(&self) -> Pacing {
+        if self.pacing_rate > 0 { Pacing::Rate(Rate(self.pacing_rate)) } else { Pacing::default() }
     }
 
-    fn phase(&self) -> Phase {
-        match self.state {
+    fn status(&self) -> Status {
+        let phase = match self.state {
             State::Drain => Phase::Drain,
             _ if self.full_bw_reached => Phase::Avoidance,
             _ => Phase::Startup,
-        }
-    }
-
-    fn rounds(&self) -> Option<u32> {
-        Some(self.round_count)
+        };
+        Status { phase, rounds: Some(self.round_count), ..Status::default() }
     }
 
     fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {

@@ -30,8 +30,8 @@ pub use params::{Counts, FallbackParams, Outcome, Params, Why};
 use super::hystart_plus_plus::{HyStartPlusPlus, SavedStage};
 use super::search::{self, Search};
 use super::slow_start::SlowStart;
-use super::{EpochUse, ExitReason, Grown, Startup, Verdict};
-use crate::event::{Ack, Context, Phase, Signal, Timeout, Window};
+use super::{ExitReason, Grown, Heeds, Pacing, Startup, Status, Verdict};
+use crate::event::{Ack, Context, Signal, Timeout, Window};
 use crate::recovery::OwnRecovery;
 use crate::signal::rate_histogram::{FineRate, RateHistogram};
 use crate::units::{Nanos, Ratio, Seq, Time, UNSET_SSTHRESH};
@@ -484,15 +484,10 @@ impl Startup for Best {
     type Saved = Saved;
 
     #[inline]
-    fn heeds_sending(&self) -> bool {
-        false
-    }
-
-    #[inline]
-    fn heeds_epoch(&self) -> EpochUse {
+    fn heeds(&self) -> Heeds {
         match &self.fallback {
-            Fallback::Search(search) => search.heeds_epoch(),
-            _ => EpochUse::Nowhere,
+            Fallback::Search(search) => search.heeds(),
+            _ => Heeds::sending(false),
         }
     }
 
@@ -572,16 +567,13 @@ impl Startup for Best {
         }
     }
 
-    fn pacing_gain(&self) -> Ratio {
-        beside!(&self.fallback, f => f.pacing_gain())
+    fn pacing(&self) -> Pacing {
+        beside!(&self.fallback, f => f.pacing())
     }
 
-    fn phase(&self) -> Phase {
-        beside!(&self.fallback, f => f.phase())
-    }
-
-    fn rounds(&self) -> Option<u32> {
-        Some(self.rounds)
+    fn status(&self) -> Status {
+        let phase = beside!(&self.fallback, f => f.status().phase);
+        Status { phase, rounds: Some(self.rounds), ..Status::default() }
     }
 
     fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {

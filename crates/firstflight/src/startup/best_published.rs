@@ -25,7 +25,7 @@ mod samples;
 pub use samples::{CAPACITY, percentile_index};
 
 use super::slow_start::double;
-use super::{EpochUse, ExitReason, Grown, Handover, Leave, Startup, Verdict};
+use super::{EpochUse, ExitReason, Grown, Handover, Heeds, Leave, Startup, Status, Verdict};
 use crate::event::{Ack, Context, Timeout, Window};
 use crate::options::params;
 use crate::units::{Seq, Time};
@@ -230,13 +230,8 @@ impl Startup for BestPublished {
     type Saved = ();
 
     #[inline]
-    fn heeds_sending(&self) -> bool {
-        false
-    }
-
-    #[inline]
-    fn heeds_epoch(&self) -> EpochUse {
-        EpochUse::Sampling
+    fn heeds(&self) -> Heeds {
+        Heeds { epoch: EpochUse::Sampling, ..Heeds::sending(false) }
     }
 
     fn start(&mut self, now: Time, nxt: Seq) {
@@ -308,8 +303,8 @@ impl Startup for BestPublished {
         self.reset(now, nxt);
     }
 
-    fn rounds(&self) -> Option<u32> {
-        Some(u32::from(self.rtt_round))
+    fn status(&self) -> Status {
+        Status { rounds: Some(u32::from(self.rtt_round)), ..Status::default() }
     }
 
     fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {

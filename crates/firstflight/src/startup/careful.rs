@@ -18,7 +18,7 @@
 
 use super::hystart_plus_plus::{self, HyStartPlusPlus, SavedStage};
 use super::slow_start::double;
-use super::{GAIN_SLOW_START, Grown, Resumption, Startup, Verdict};
+use super::{Grown, Heeds, Pacing, Resumption, Startup, Status, Verdict};
 use crate::event::{Ack, Context, Phase, Ready, Signal, Timeout, Window};
 use crate::options::params;
 use crate::recovery::{CarefulRetreat, OwnRecovery, Retreat};
@@ -203,8 +203,8 @@ impl Startup for Careful {
     }
 
     #[inline]
-    fn heeds_sending(&self) -> bool {
-        self.state == State::Recon
+    fn heeds(&self) -> Heeds {
+        Heeds::sending(self.state == State::Recon)
     }
 
     fn sample(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
@@ -313,31 +313,29 @@ impl Startup for Careful {
         }
     }
 
-    fn pacing_gain(&self) -> Ratio {
+    fn pacing(&self) -> Pacing {
         match (&self.state, &self.hystart) {
             // CR9959 unvalidated-pacing: the jump over one round trip.
-            (State::Unvalidated { .. }, _) => GAIN_JUMP,
-            (_, Some(hystart)) => hystart.pacing_gain(),
-            (_, None) => GAIN_SLOW_START,
+            (State::Unvalidated { .. }, _) => Pacing::Gain(GAIN_JUMP),
+            (_, Some(hystart)) => hystart.pacing(),
+            (_, None) => Pacing::default(),
         }
     }
 
-    fn phase(&self) -> Phase {
-        match (&self.state, &self.hystart) {
+    fn status(&self) -> Status {
+        let phase = match (&self.state, &self.hystart) {
             (State::Unvalidated { .. }, _) => Phase::Jump,
             (_, Some(hystart)) => hystart.phase(),
             (_, None) => Phase::Startup,
-        }
-    }
-
-    fn resumption(&self) -> Resumption {
-        match self.state {
+        };
+        let resumption = match self.state {
             // CR9959 retreat-forget: saved values that overshot must not be used again.
             _ if self.refuted => Resumption::Refuted,
             State::Normal => Resumption::Unused,
             _ if self.params.saved.is_none() => Resumption::Unused,
             _ => Resumption::Underway,
-        }
+        };
+        Status { phase, rounds: None, resumption }
     }
 
     fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {

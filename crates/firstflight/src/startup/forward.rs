@@ -49,12 +49,8 @@ macro_rules! forward_startup {
             $each!(self, startup => startup.before_send(ready, w, cx));
         }
         #[inline]
-        fn heeds_sending(&self) -> bool {
-            $each!(self, startup => startup.heeds_sending())
-        }
-        #[inline]
-        fn heeds_packets(&self) -> bool {
-            $each!(self, startup => startup.heeds_packets())
+        fn heeds(&self) -> $crate::startup::Heeds {
+            $each!(self, startup => startup.heeds())
         }
         #[inline]
         fn on_sent(
@@ -107,11 +103,9 @@ macro_rules! forward_startup {
         ) -> Option<u64> {
             $each!(self, startup => startup.beside_avoidance(ack, acked, w, cx))
         }
+        #[inline(always)]
         fn reach(&self, max_fs: u64, w: $crate::event::Window, cx: &$crate::event::Context) -> u64 {
             $each!(self, startup => startup.reach(max_fs, w, cx))
-        }
-        fn reach_beside(&self, max_fs: u64, w: $crate::event::Window) -> Option<u64> {
-            $each!(self, startup => startup.reach_beside(max_fs, w))
         }
         fn reached(&mut self) -> $crate::startup::ExitReason {
             $each!(self, startup => startup.reached())
@@ -153,20 +147,11 @@ macro_rules! forward_startup {
             $each!(self, startup => startup.on_idle(now, nxt));
         }
         #[inline]
-        fn pacing_gain(&self) -> $crate::units::Ratio {
-            $each!(self, startup => startup.pacing_gain())
+        fn pacing(&self) -> $crate::startup::Pacing {
+            $each!(self, startup => startup.pacing())
         }
-        fn pacing_rate(&self) -> Option<$crate::units::Rate> {
-            $each!(self, startup => startup.pacing_rate())
-        }
-        fn phase(&self) -> $crate::event::Phase {
-            $each!(self, startup => startup.phase())
-        }
-        fn rounds(&self) -> Option<u32> {
-            $each!(self, startup => startup.rounds())
-        }
-        fn resumption(&self) -> $crate::startup::Resumption {
-            $each!(self, startup => startup.resumption())
+        fn status(&self) -> $crate::startup::Status {
+            $each!(self, startup => startup.status())
         }
         fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {
             $each!(self, startup => startup.signals(visit));

@@ -28,7 +28,9 @@
 //! - D5 ns-3 also runs the detectors at `cwnd == ssthresh`, where the result changes nothing; this
 //!   code does not.
 
-use super::{ExitReason, Grown, Handover, Leave, Startup, Verdict, slow_start};
+use super::{
+    EpochUse, ExitReason, Grown, Handover, Heeds, Leave, Startup, Status, Verdict, slow_start,
+};
 use crate::event::{Ack, Context, Timeout, Window};
 use crate::named::named;
 use crate::options::params;
@@ -416,8 +418,8 @@ impl Startup for HyStart {
     type Saved = Looking;
 
     #[inline]
-    fn heeds_sending(&self) -> bool {
-        false
+    fn heeds(&self) -> Heeds {
+        Heeds { epoch: EpochUse::Everywhere, ..Heeds::sending(false) }
     }
 
     fn start(&mut self, now: Time, nxt: Seq) {
@@ -488,8 +490,8 @@ impl Startup for HyStart {
         self.found = !saved.0;
     }
 
-    fn rounds(&self) -> Option<u32> {
-        Some(self.stats.rounds)
+    fn status(&self) -> Status {
+        Status { rounds: Some(self.stats.rounds), ..Status::default() }
     }
 
     fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {

@@ -29,7 +29,8 @@ pub use params::{Baseline, FreshSamples, Mode, Params, Rearm, RoundEnd};
 use super::hystart::rise;
 use super::limited_slow_start::{K, PerRoundTrip};
 use super::{
-    ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Grown, Handover, Leave, Startup, Verdict,
+    ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Grown, Handover, Heeds, Leave, Pacing, Startup,
+    Status, Verdict,
 };
 use crate::event::{Ack, Context, Phase, Sent, Signal, Timeout, Transport, Window};
 use crate::recovery::OwnRecovery;
@@ -134,6 +135,14 @@ impl HyStartPlusPlus {
             samples: 0,
             rolls: 0,
             stats: Stats::default(),
+        }
+    }
+
+    pub(super) fn phase(&self) -> Phase {
+        match self.stage {
+            Stage::Css { .. } => Phase::Css,
+            Stage::Lss { below: false, .. } => Phase::Lss,
+            Stage::SlowStart | Stage::Lss { below: true, .. } | Stage::Over => Phase::Startup,
         }
     }
 
@@ -369,9 +378,9 @@ impl Startup for HyStartPlusPlus {
     type Saved = SavedStage;
 
     #[inline]
-    fn heeds_sending(&self) -> bool {
+    fn heeds(&self) -> Heeds {
         // See its `on_sent`.
-        self.params.round_end == RoundEnd::Limbo && self.window_end == NOT_BEGUN
+        Heeds::sending(self.params.round_end == RoundEnd::Limbo && self.window_end == NOT_BEGUN)
     }
 
     fn start(&mut self, _now: Time, nxt: Seq) {
@@ -436,17 +445,14 @@ impl Startup for HyStartPlusPlus {
         Some(w.cwnd.saturating_add(growth.step(n, w.ssthresh, LSS_DIVISOR, w.cwnd, k)))
     }
 
-    fn reach(&self, max_fs: u64, _w: Window, _cx: &Context) -> u64 {
+    fn reach(&self, max_fs: u64, w: Window, _cx: &Context) -> u64 {
         let grows = match self.stage {
+            Stage::Lss { .. } if !w.in_slow_start() => w.ssthresh / LSS_DIVISOR,
+            _ if !w.in_slow_start() => return 0,
             Stage::Css { .. } => max_fs / u64::from(self.params.css_divisor.max(1)),
             Stage::SlowStart | Stage::Lss { .. } | Stage::Over => max_fs,
         };
         max_fs.saturating_add(grows)
-    }
-
-    fn reach_beside(&self, max_fs: u64, w: Window) -> Option<u64> {
-        let lss = matches!(self.stage, Stage::Lss { .. });
-        lss.then(|| max_fs.saturating_add(w.ssthresh / LSS_DIVISOR))
     }
 
     fn reached(&mut self) -> ExitReason {
@@ -508,23 +514,15 @@ impl Startup for HyStartPlusPlus {
         self.interrupt(stage);
     }
 
-    fn pacing_gain(&self) -> Ratio {
-        match self.stage {
+    fn pacing(&self) -> Pacing {
+        Pacing::Gain(match self.stage {
             Stage::Css { .. } | Stage::Lss { below: false, .. } => GAIN_AVOIDANCE,
             Stage::SlowStart | Stage::Lss { below: true, .. } | Stage::Over => GAIN_SLOW_START,
-        }
+        })
     }
 
-    fn phase(&self) -> Phase {
-        match self.stage {
-            Stage::Css { .. } => Phase::Css,
-            Stage::Lss { below: false, .. } => Phase::Lss,
-            Stage::SlowStart | Stage::Lss { below: true, .. } | Stage::Over => Phase::Startup,
-        }
-    }
-
-    fn rounds(&self) -> Option<u32> {
-        Some(self.stats.rounds)
+    fn status(&self) -> Status {
+        Status { phase: self.phase(), rounds: Some(self.stats.rounds), ..Status::default() }
     }
 
     fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {

@@ -14,7 +14,7 @@
 
 use super::jump::{GAIN_JUMP, Jump, JumpWindow};
 use super::slow_start::double;
-use super::{GAIN_SLOW_START, Grown, Startup, Verdict};
+use super::{GAIN_SLOW_START, Grown, Heeds, Pacing, Startup, Status, Verdict};
 use crate::event::{Ack, Context, Phase, Ready, Signal, Timeout, Window};
 use crate::options::params;
 use crate::recovery::{OwnRecovery, Retreat, SafeRetreat};
@@ -50,8 +50,8 @@ impl Startup for JumpStart {
     }
 
     #[inline]
-    fn heeds_sending(&self) -> bool {
-        self.jump.heeds_sending()
+    fn heeds(&self) -> Heeds {
+        Heeds::sending(self.jump.heeds_sending())
     }
 
     fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
@@ -84,11 +84,12 @@ impl Startup for JumpStart {
         self.jump.cancel();
     }
 
-    fn pacing_gain(&self) -> Ratio {
-        if self.jump.spreading() { GAIN_JUMP } else { GAIN_SLOW_START }
+    fn pacing(&self) -> Pacing {
+        Pacing::Gain(if self.jump.spreading() { GAIN_JUMP } else { GAIN_SLOW_START })
     }
 
-    fn phase(&self) -> Phase {
-        if self.jump.spreading() { Phase::Jump } else { Phase::Startup }
+    fn status(&self) -> Status {
+        let phase = if self.jump.spreading() { Phase::Jump } else { Phase::Startup };
+        Status { phase, ..Status::default() }
     }
 }

@@ -20,7 +20,7 @@
 //! HyStart++ draft-03 grows by the same law alongside avoidance, with a quarter of its own entry
 //! window instead of half of `max_ssthresh`: `PerRoundTrip` serves both.
 
-use super::{Grown, Startup, Verdict, slow_start};
+use super::{Grown, Heeds, Startup, Verdict, slow_start};
 use crate::event::{Ack, Context, Window};
 use crate::options::params;
 use crate::units::mul_div;
@@ -111,8 +111,8 @@ impl Startup for LimitedSlowStart {
     type Saved = ();
 
     #[inline]
-    fn heeds_sending(&self) -> bool {
-        false
+    fn heeds(&self) -> Heeds {
+        Heeds::sending(false)
     }
 
     fn grow(&mut self, _ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
@@ -140,7 +140,7 @@ impl Startup for LimitedSlowStart {
     fn reach(&self, max_fs: u64, w: Window, cx: &Context) -> u64 {
         let max_ssthresh = self.params.max_ssthresh.max(1).saturating_mul(cx.mss);
         let grows = if w.cwnd <= max_ssthresh { max_fs } else { max_ssthresh / DIVISOR };
-        max_fs.saturating_add(grows)
+        if w.in_slow_start() { max_fs.saturating_add(grows) } else { 0 }
     }
 
     fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {

@@ -101,6 +101,21 @@ pub struct Grown {
     pub verdict: Verdict,
 }
 
+/// What a startup paces by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pacing {
+    /// The window per smoothed RTT, times this gain.
+    Gain(Ratio),
+    /// A rate of its own (BBR).
+    Rate(Rate),
+}
+
+impl Default for Pacing {
+    fn default() -> Pacing {
+        Pacing::Gain(GAIN_SLOW_START)
+    }
+}
+
 /// Packets that leave back to back whatever the pacing rate, followed by a pause. The spacing of
 /// their ACKs is then set by the path (packet trains, paced chirping).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -131,7 +146,43 @@ pub enum Resumption {
     Refuted,
 }
 
-/// Which hooks of a startup use the age of avoidance's epoch ([`Startup::heeds_epoch`]).
+/// Where a startup stands, for traces, the record of its exit and the owner of saved values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// The current phase.
+    pub phase: Phase,
+    /// Rounds that the algorithm has counted, if it counts any.
+    pub rounds: Option<u32>,
+    /// State of the use of an earlier connection's window (Careful Resume).
+    pub resumption: Resumption,
+}
+
+/// What a startup looks at: what it does not heed, a controller or transport may leave out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Heeds {
+    /// [`Startup::before_send`], for a sender that has not been idle, may do or change anything before
+    /// the next ACK or timeout. If not, a transport may skip the call, which otherwise happens for
+    /// every packet.
+    pub sending: bool,
+    /// [`Startup::on_sent`] must be called for each packet. If not, one call with the last packet is
+    /// enough for packets that leave together. The hook changes neither window nor pacing rate.
+    pub packets: bool,
+    /// Which hooks use [`Context::young_epoch`] or [`Context::newborn_epoch`]; for other hooks they
+    /// need not be set. Constant for the life of the startup.
+    pub epoch: EpochUse,
+}
+
+impl Heeds {
+    /// Everything.
+    pub const ALL: Heeds = Heeds { sending: true, packets: true, epoch: EpochUse::Everywhere };
+
+    /// What is sent, or not, and no epoch.
+    pub const fn sending(sending: bool) -> Heeds {
+        Heeds { sending, packets: sending, epoch: EpochUse::Nowhere }
+    }
+}
+
+/// Which hooks of a startup use the age of avoidance's epoch ([`Heeds::epoch`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EpochUse {
     /// None.
@@ -173,24 +224,9 @@ pub trait Startup {
         let _ = (ready, w, cx);
     }
 
-    /// Whether [`Startup::before_send`], for a sender that has not been idle, may do or change
-    /// anything before the next ACK or timeout. If not, a transport may skip the call, which
-    /// otherwise happens for every packet.
-    fn heeds_sending(&self) -> bool {
-        true
-    }
-
-    /// Whether [`Startup::on_sent`] must be called for each packet. If not, one call with the last
-    /// packet is enough for packets that leave together. The hook changes neither window nor pacing
-    /// rate.
-    fn heeds_packets(&self) -> bool {
-        self.heeds_sending()
-    }
-
-    /// Which hooks use [`Context::young_epoch`] or [`Context::newborn_epoch`]; for other hooks they
-    /// need not be set. Constant for the life of the startup.
-    fn heeds_epoch(&self) -> EpochUse {
-        EpochUse::Everywhere
+    /// What it looks at, so that the rest costs nothing.
+    fn heeds(&self) -> Heeds {
+        Heeds::ALL
     }
 
     /// A packet or burst left during startup (BBR marks some to measure the delivery rate).
@@ -233,19 +269,13 @@ pub trait Startup {
     }
 
     /// The window after ACKs of a whole flight of `max_fs` bytes, from which [`Increase::MaxFs`]
-    /// bounds growth below the threshold (Limited Slow Start, HyStart++ and Rapid Start grow by
-    /// other factors than two).
+    /// bounds growth (Limited Slow Start, HyStart++ and Rapid Start grow by other factors than two).
+    /// At or above the threshold it is that of [`Startup::beside_avoidance`], 0 if nothing grows there.
     ///
     /// [`Increase::MaxFs`]: crate::controller::Increase::MaxFs
     fn reach(&self, max_fs: u64, w: Window, cx: &Context) -> u64 {
-        let _ = (w, cx);
-        max_fs.saturating_mul(2)
-    }
-
-    /// The same bound where [`Startup::beside_avoidance`] grows the window.
-    fn reach_beside(&self, max_fs: u64, w: Window) -> Option<u64> {
-        let _ = (max_fs, w);
-        None
+        let _ = cx;
+        if w.in_slow_start() { max_fs.saturating_mul(2) } else { 0 }
     }
 
     /// The window reached a finite threshold in slow start: the reason to record (BEST and oracle
@@ -313,31 +343,14 @@ pub trait Startup {
         let _ = saved;
     }
 
-    /// Pacing gain below the threshold, outside recovery, and in limited slow start.
-    fn pacing_gain(&self) -> Ratio {
-        GAIN_SLOW_START
+    /// How it paces below the threshold, outside recovery, and in limited slow start.
+    fn pacing(&self) -> Pacing {
+        Pacing::default()
     }
 
-    /// The pacing rate below the threshold, outside recovery, if the startup sets a rate and not
-    /// only a gain (BBR).
-    fn pacing_rate(&self) -> Option<Rate> {
-        None
-    }
-
-    /// The current phase, for traces.
-    fn phase(&self) -> Phase {
-        Phase::Startup
-    }
-
-    /// Rounds that the algorithm has counted, if it counts any (exit record).
-    fn rounds(&self) -> Option<u32> {
-        None
-    }
-
-    /// State of the use of an earlier connection's window, for the code that stores such windows
-    /// (Careful Resume).
-    fn resumption(&self) -> Resumption {
-        Resumption::Unused
+    /// Where it stands.
+    fn status(&self) -> Status {
+        Status::default()
     }
 
     /// Visits the algorithm's internal signals by name and value (times in ns, amounts in bytes,

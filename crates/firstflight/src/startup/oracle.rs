@@ -10,7 +10,7 @@
 
 use super::jump::{GAIN_JUMP, Jump, JumpWindow};
 use super::slow_start::double;
-use super::{ExitReason, GAIN_SLOW_START, Grown, Startup, Verdict};
+use super::{ExitReason, GAIN_SLOW_START, Grown, Heeds, Pacing, SlowStart, Startup, Verdict};
 use crate::event::{Ack, Context, Ready, Signal, Timeout, Window};
 use crate::options::params;
 use crate::recovery::OwnRecovery;
@@ -70,9 +70,9 @@ impl Startup for Oracle {
     }
 
     #[inline]
-    fn heeds_sending(&self) -> bool {
+    fn heeds(&self) -> Heeds {
         let flies = matches!(&self.stage, Stage::Flight(jump) if jump.heeds_sending());
-        self.exit.is_some() || flies
+        Heeds::sending(self.exit.is_some() || flies)
     }
 
     fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
@@ -91,8 +91,11 @@ impl Startup for Oracle {
         }
     }
 
-    fn reach(&self, max_fs: u64, _w: Window, _cx: &Context) -> u64 {
-        if self.stage == Stage::Done { max_fs.saturating_mul(2) } else { u64::MAX }
+    fn reach(&self, max_fs: u64, w: Window, cx: &Context) -> u64 {
+        if w.in_slow_start() && self.stage != Stage::Done {
+            return u64::MAX;
+        }
+        SlowStart.reach(max_fs, w, cx)
     }
 
     fn on_congestion(
@@ -120,11 +123,11 @@ impl Startup for Oracle {
         ExitReason::Oracle
     }
 
-    fn pacing_gain(&self) -> Ratio {
-        match &self.stage {
+    fn pacing(&self) -> Pacing {
+        Pacing::Gain(match &self.stage {
             Stage::Flight(jump) if jump.spreading() => GAIN_JUMP,
             Stage::Paced { .. } => GAIN_JUMP,
             _ => GAIN_SLOW_START,
-        }
+        })
     }
 }

@@ -28,7 +28,8 @@ use super::careful;
 use super::jump::GAIN_JUMP;
 use super::rapid_start::Threshold;
 use super::{
-    ExitReason, GAIN_SLOW_START, Grown, Handover, Leave, SlowStart, Startup, Train, Verdict,
+    ExitReason, GAIN_SLOW_START, Grown, Handover, Heeds, Leave, Pacing, SlowStart, Startup, Status,
+    Train, Verdict,
 };
 use crate::event::{Ack, Context, Phase, Ready, Signal, Timeout, Window};
 use crate::recovery::{OwnRecovery, RapidRecovery};
@@ -328,8 +329,8 @@ impl Startup for Plumb {
     }
 
     #[inline]
-    fn heeds_sending(&self) -> bool {
-        self.on && self.first.heeds_sending()
+    fn heeds(&self) -> Heeds {
+        Heeds::sending(self.on && self.first.heeds_sending())
     }
 
     fn train(&self) -> Option<Train> {
@@ -393,8 +394,9 @@ impl Startup for Plumb {
         Grown::default()
     }
 
-    fn reach(&self, max_fs: u64, _w: Window, _cx: &Context) -> u64 {
-        max_fs.saturating_mul(u64::from(self.params.growth).max(growth::BLIND))
+    fn reach(&self, max_fs: u64, w: Window, _cx: &Context) -> u64 {
+        let most = u64::from(self.params.growth).max(growth::BLIND);
+        if w.in_slow_start() { max_fs.saturating_mul(most) } else { 0 }
     }
 
     fn absorbs(&mut self, signal: Signal, ack: &Ack, cx: &Context) -> bool {
@@ -461,17 +463,17 @@ impl Startup for Plumb {
         self.rounds.interrupt();
     }
 
-    fn pacing_gain(&self) -> Ratio {
-        match (self.on, self.first.train()) {
+    fn pacing(&self) -> Pacing {
+        Pacing::Gain(match (self.on, self.first.train()) {
             (false, _) => GAIN_SLOW_START,
             // For a stack without trains: the mean pace of the flight.
             (true, Some(_)) => GAIN_JUMP,
             (true, None) => self.growth.gain,
-        }
+        })
     }
 
-    fn phase(&self) -> Phase {
-        if !self.on {
+    fn status(&self) -> Status {
+        let phase = if !self.on {
             Phase::Startup
         } else if self.first.train().is_some() {
             Phase::Jump
@@ -481,7 +483,8 @@ impl Startup for Plumb {
             Phase::Css
         } else {
             Phase::Rapid
-        }
+        };
+        Status { phase, ..Status::default() }
     }
 
     fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {

@@ -17,7 +17,9 @@
 use super::hystart_plus_plus::{self, HyStartPlusPlus, SavedStage};
 use super::jump::{GAIN_JUMP, Jump, JumpWindow};
 use super::slow_start::double;
-use super::{GAIN_RAPID, GAIN_SLOW_START, Grown, Startup, Verdict};
+use super::{
+    GAIN_RAPID, GAIN_SLOW_START, Grown, Heeds, Pacing, SlowStart, Startup, Status, Verdict,
+};
 use crate::event::{Ack, Context, Phase, Ready, Signal, Timeout, Window};
 use crate::named::named;
 use crate::options::params;
@@ -137,8 +139,8 @@ impl Startup for RapidStart {
     }
 
     #[inline]
-    fn heeds_sending(&self) -> bool {
-        self.probing && self.jump.heeds_sending()
+    fn heeds(&self) -> Heeds {
+        Heeds::sending(self.probing && self.jump.heeds_sending())
     }
 
     fn grow(&mut self, ack: &Ack, acked: u64, w: &mut Window, cx: &Context) -> Grown {
@@ -178,11 +180,11 @@ impl Startup for RapidStart {
     fn reach(&self, max_fs: u64, w: Window, cx: &Context) -> u64 {
         let twice = match &self.hystart {
             Some(hystart) => hystart.reach(max_fs, w, cx),
-            None => max_fs.saturating_mul(2),
+            None => SlowStart.reach(max_fs, w, cx),
         };
         let slow_start = self.hystart.is_none_or(|hystart| hystart.phase() == Phase::Startup);
         let third = self.probing && slow_start && cx.paced && self.rapid();
-        twice.saturating_add(if third { max_fs } else { 0 })
+        twice.saturating_add(if third && w.in_slow_start() { max_fs } else { 0 })
     }
 
     fn on_congestion(
@@ -239,13 +241,13 @@ impl Startup for RapidStart {
         }
     }
 
-    fn pacing_gain(&self) -> Ratio {
-        if self.jump.spreading() {
+    fn pacing(&self) -> Pacing {
+        Pacing::Gain(if self.jump.spreading() {
             GAIN_JUMP
         } else if let Some(hystart) =
             self.hystart.as_ref().filter(|hystart| hystart.phase() != Phase::Startup)
         {
-            hystart.pacing_gain()
+            return hystart.pacing();
         } else if !self.probing {
             GAIN_SLOW_START
         } else if self.params.full_rtt_pacing {
@@ -254,11 +256,11 @@ impl Startup for RapidStart {
             GAIN_RAPID
         } else {
             GAIN_SLOW_START
-        }
+        })
     }
 
-    fn phase(&self) -> Phase {
-        if self.jump.spreading() {
+    fn status(&self) -> Status {
+        let phase = if self.jump.spreading() {
             Phase::Jump
         } else if let Some(hystart) =
             self.hystart.as_ref().filter(|hystart| hystart.phase() != Phase::Startup)
@@ -268,7 +270,8 @@ impl Startup for RapidStart {
             Phase::Rapid
         } else {
             Phase::Startup
-        }
+        };
+        Status { phase, ..Status::default() }
     }
 
     fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {

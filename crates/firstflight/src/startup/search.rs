@@ -39,7 +39,8 @@ pub use params::{Boundary, Exit, Interpolation, MAX_EXTRA, MissedBins, Params, V
 
 use super::slow_start::double;
 use super::{
-    EpochUse, ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Grown, Handover, Leave, Startup, Verdict,
+    EpochUse, ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Grown, Handover, Heeds, Leave, Pacing,
+    Startup, Status, Verdict,
 };
 use crate::event::{Ack, Context, Phase, Signal, SoFar, Timeout, Window};
 use crate::recovery::OwnRecovery;
@@ -572,13 +573,10 @@ impl Startup for Search {
     type Saved = Looking;
 
     #[inline]
-    fn heeds_sending(&self) -> bool {
-        false
-    }
-
-    #[inline]
-    fn heeds_epoch(&self) -> EpochUse {
-        if self.params.skip_young_epoch { EpochUse::Sampling } else { EpochUse::Nowhere }
+    fn heeds(&self) -> Heeds {
+        let epoch =
+            if self.params.skip_young_epoch { EpochUse::Sampling } else { EpochUse::Nowhere };
+        Heeds { epoch, ..Heeds::sending(false) }
     }
 
     fn start(&mut self, _now: Time, _nxt: Seq) {
@@ -635,12 +633,13 @@ impl Startup for Search {
         }
     }
 
-    fn pacing_gain(&self) -> Ratio {
-        if self.stage == Stage::Draining { GAIN_AVOIDANCE } else { GAIN_SLOW_START }
+    fn pacing(&self) -> Pacing {
+        Pacing::Gain(if self.stage == Stage::Draining { GAIN_AVOIDANCE } else { GAIN_SLOW_START })
     }
 
-    fn phase(&self) -> Phase {
-        if self.stage == Stage::Draining { Phase::Drain } else { Phase::Startup }
+    fn status(&self) -> Status {
+        let phase = if self.stage == Stage::Draining { Phase::Drain } else { Phase::Startup };
+        Status { phase, ..Status::default() }
     }
 
     fn signals(&self, visit: &mut dyn FnMut(&'static str, u64)) {

@@ -8,7 +8,7 @@
 //!   one segment per ACK (`slowstart@(count=1)`), RFC 3465 two (`slowstart@(count=2)`). A receiver
 //!   that merges segments acknowledges dozens at once, and a cap would make such a path slow.
 
-use super::{Grown, Startup, Verdict};
+use super::{Grown, Heeds, Startup, Verdict};
 use crate::event::{Ack, Context, Window};
 
 /// Slow start without any early exit.
@@ -28,8 +28,8 @@ impl Startup for SlowStart {
     type Saved = ();
 
     #[inline]
-    fn heeds_sending(&self) -> bool {
-        false
+    fn heeds(&self) -> Heeds {
+        Heeds::sending(false)
     }
 
     #[inline]

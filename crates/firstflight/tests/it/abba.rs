@@ -23,7 +23,7 @@ fn fit(high: Point, low: Point) -> Line {
 }
 
 fn context() -> Context {
-    Context { srtt: Nanos::from_millis(110), ..context::quic(MSS) }
+    firstflight::with!(Context { srtt: Nanos::from_millis(110), ..context::quic(MSS) })
 }
 
 fn avoiding(cwnd: u64) -> Window {
@@ -157,8 +157,12 @@ fn growth_yields_to_the_cut_until_the_window_is_well_past_it() {
         [(Ratio::new(7, 10), 268_430, 99_999), (Ratio::new(17, 20), 114_439, 82_352)]
     {
         for (cap, most) in [(true, 12_000 * most_ppm / 1_000_000), (false, 7_200)] {
-            let mut rig =
-                Rig::new(Params { beta, cap, gain: Ratio::new(3, 5), ..Params::default() });
+            let mut rig = Rig::new(firstflight::with!(Params {
+                beta,
+                cap,
+                gain: Ratio::new(3, 5),
+                ..Params::default()
+            }));
             rig.w = avoiding(70_000);
             rig.sample(100_000.0, false);
             rig.cut(Signal::Loss);
@@ -228,7 +232,7 @@ fn well_past_the_cut_the_line_starts_at_the_origin() {
     for (signal, abe, edge) in
         [(Signal::Loss, None, 130_000), (Signal::Ecn, Some(Ratio::new(17, 20)), 115_000)]
     {
-        let mut rig = Rig::new(Params { abe, ..Params::default() });
+        let mut rig = Rig::new(firstflight::with!(Params { abe, ..Params::default() }));
         rig.sample(96.0, false);
         rig.cut(signal);
         rig.abba.on_recovery_end(rig.w);
@@ -289,7 +293,7 @@ fn without_a_cut_or_after_a_timeout_it_is_cubic() {
 /// Shows ABBA 4-larger, ABBA 4-carry.
 #[test]
 fn the_larger_growth_counts_and_cubics_drops_the_rest() {
-    let mut rig = Rig::known(Params { cap: false, ..Params::default() });
+    let mut rig = Rig::known(firstflight::with!(Params { cap: false, ..Params::default() }));
     rig.w = avoiding(90_000);
     // 108 ms are due at 90 000.
     rig.sample(107.0, false);
@@ -304,7 +308,7 @@ fn the_larger_growth_counts_and_cubics_drops_the_rest() {
 #[test]
 fn a_cut_forgets_the_line_and_a_false_alarm_restores_it() {
     for over in [Over::Cubic, Over::Cuback] {
-        let mut rig = Rig::known(Params { over, ..Params::default() });
+        let mut rig = Rig::known(firstflight::with!(Params { over, ..Params::default() }));
         let (saved, line) = (rig.abba.save(), rig.abba.line());
         assert!(line.is_fit());
         rig.cut(Signal::Loss);
@@ -407,7 +411,7 @@ proptest! {
     #[test]
     fn it_only_adds_growth(steps in prop::collection::vec((0u8..8, 1u64..200_000, 1.0f64..400.0), 1..120), cuback in any::<bool>(), cap in any::<bool>()) {
         let over = if cuback { Over::Cuback } else { Over::Cubic };
-        let mut rig = Rig::new(Params { over, cap, ..Params::default() });
+        let mut rig = Rig::new(firstflight::with!(Params { over, cap, ..Params::default() }));
         let mut plain = Cubic::default();
         for (kind, amount, rtt_ms) in steps {
             let before = rig.w.cwnd;

@@ -27,7 +27,7 @@ struct Rig {
 
 impl Rig {
     fn new(params: Params) -> Rig {
-        let abba = Abba::new(Params { version: Version::First, ..params });
+        let abba = Abba::new(firstflight::with!(Params { version: Version::First, ..params }));
         Rig { abba, w: Window { cwnd: 100_000, ssthresh: 100_000 }, now: Time(0) }
     }
 
@@ -125,7 +125,7 @@ fn a_round_trip_of_growth_is_two_milliseconds_of_queue_within_bounds() {
         ("3/14 at most after a loss", 1.0, Signal::Loss, 14_000, 3_000),
         ("3/34 after marks, if they cut to 0.85", 1.0, Signal::Ecn, 34_000, 3_000),
     ] {
-        let mut rig = Rig::full(Params { abe, ..Params::default() }, bottom_ms);
+        let mut rig = Rig::full(firstflight::with!(Params { abe, ..Params::default() }), bottom_ms);
         if signal == Signal::Ecn {
             rig.cut(signal, false);
             rig.abba.on_recovery_end(rig.w);
@@ -179,7 +179,7 @@ fn a_queue_that_stays_away_for_twice_the_time_to_fill_it_is_looked_for_anew() {
     // cube root of 100/60 is 1.1856: 5.000 s, twice.
     for (after_s, anew) in [(9.99, false), (10.01, true)] {
         for over in [Over::Cubic, Over::Cuback] {
-            let mut rig = Rig::full(Params { over, ..Params::default() }, 60.0);
+            let mut rig = Rig::full(firstflight::with!(Params { over, ..Params::default() }), 60.0);
             let since = rig.now;
             assert_eq!(rig.w.cwnd, 70_000);
             // The epoch begins with this window.

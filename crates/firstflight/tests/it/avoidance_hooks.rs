@@ -52,7 +52,7 @@ impl<A: Avoidance> Sender<A> {
 
     fn step(&mut self, (kind, amount, after_ms): Step) -> Seen {
         let (rtt, srtt) = (Nanos::from_millis(20 + amount % 90), Nanos::from_millis(60));
-        let cx = Context { srtt, ..context::quic(MSS) };
+        let cx = firstflight::with!(Context { srtt, ..context::quic(MSS) });
         self.now += Nanos::from_millis(after_ms);
         self.acked += amount;
         let ack = Told {
@@ -106,7 +106,7 @@ impl<A: Avoidance> Sender<A> {
                 if ack.ce {
                     answered = self.avoidance.answer_marks(&ack.ack(), self.w, &ack.within(&cx));
                 }
-                let cx = Context { limited: kind != 5, ..cx };
+                let cx = firstflight::with!(Context { limited: kind != 5, ..cx });
                 self.avoidance.grow(&ack.ack(), amount, &mut self.w, &ack.within(&cx));
             }
         }
@@ -167,14 +167,14 @@ proptest! {
             let uncut: Vec<Step> =
                 steps.iter().copied().filter(|step| version == Version::First || step.0 != 0).collect();
             for over in [Over::Cubic, Over::Cuback] {
-                let abba = Abba::new(abba::Params { over, version, abe, ..abba::Params::default() });
+                let abba = Abba::new(firstflight::with!(abba::Params { over, version, abe, ..abba::Params::default() }));
                 match over {
                     Over::Cubic => {
-                        let cubic = cubic::Params { abe, ..cubic::Params::default() };
+                        let cubic = firstflight::with!(cubic::Params { abe, ..cubic::Params::default() });
                         alike(abba, Cubic::new(cubic), false, &uncut);
                     }
                     Over::Cuback => {
-                        let cuback = cuback::Params { abe, ..cuback::Params::default() };
+                        let cuback = firstflight::with!(cuback::Params { abe, ..cuback::Params::default() });
                         alike(abba, Cuback::new(cuback), false, &uncut);
                     }
                 }
@@ -185,7 +185,7 @@ proptest! {
 
 /// A window of `cwnd` that ACKs of all of it grow within one round trip, and how far `reach` said.
 fn a_round<A: Avoidance>(avoidance: &mut A, now: Time, cwnd: u64, rtt: Nanos) -> (u64, u64) {
-    let cx = Context { srtt: rtt, ..context::quic(MSS) };
+    let cx = firstflight::with!(Context { srtt: rtt, ..context::quic(MSS) });
     let mut w = Window { cwnd, ssthresh: cwnd / 2 };
     let packets = cwnd / MSS;
     let ack =
@@ -234,7 +234,7 @@ fn a_flight_of_the_window_grows_it_to_its_reach() {
         flight: MAX_BYTES,
         from_slow_start: false,
     };
-    let cx = Context { srtt: rtt, ..context::quic(MSS) };
+    let cx = firstflight::with!(Context { srtt: rtt, ..context::quic(MSS) });
     let before = Window { cwnd: 1_000_000, ssthresh: 1_000_000 };
     let mut reno = Reno::default();
     let left = reno.reduce(&cut(Time(0)), before, &cx);
@@ -249,7 +249,8 @@ fn a_flight_of_the_window_grows_it_to_its_reach() {
     let left = cuback.reduce(&cut(Time(0)), before, &cx);
     follows_its_reach("Cuback", &mut cuback, left.cwnd, rtt, 6 * MSS);
     // A line from 200 ms at a window of 1 MB to 100 ms at 0.7 MB: where 100 ms go on, room is left.
-    let mut abba = Abba::new(abba::Params { cap: false, ..abba::Params::default() });
+    let mut abba =
+        Abba::new(firstflight::with!(abba::Params { cap: false, ..abba::Params::default() }));
     abba.on_rtt(Time(0), rtt * 2, before, false);
     let left = abba.reduce(&cut(Time(0)), before, &cx);
     let left = Window { cwnd: left.cwnd, ssthresh: left.ssthresh };
@@ -281,7 +282,7 @@ fn cuts_leave_a_factor_and_two_packets_at_least() {
     let rtt = Nanos::from_millis(50);
     for (name, avoidance, factor, least) in arms {
         for transport in [Transport::Quic, Transport::Tcp] {
-            let cx = Context { transport, srtt: rtt, ..context::quic(MSS) };
+            let cx = firstflight::with!(Context { transport, srtt: rtt, ..context::quic(MSS) });
             for (window, left) in [(100_000, factor), (2_100, 2_000), (1_200, 2_000)] {
                 let w = Window { cwnd: window, ssthresh: window };
                 let reduced = |signal| {

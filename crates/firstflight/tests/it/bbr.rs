@@ -7,10 +7,10 @@ use crate::told::{Hear, Told};
 
 use firstflight::signal::delivery::Delivery;
 use firstflight::startup::bbr::{Bbr, HandOver, Params};
-use firstflight::startup::{Handover, Leave, Startup, Verdict};
+use firstflight::startup::{Handover, Leave, Pacing, Startup, Verdict};
 use firstflight::{
-    AnyController, Arm, Config, ExitReason, Nanos, Phase, Ratio, Ready, Sent, Seq, SoFar, Time,
-    Timeout, Transport, Window,
+    AnyController, Arm, Config, ExitReason, Nanos, Phase, Rate, Ratio, Ready, Sent, Seq, SoFar,
+    Time, Timeout, Transport, Window,
 };
 use std::collections::VecDeque;
 
@@ -79,7 +79,7 @@ impl Policer {
 impl Pipe {
     pub(crate) fn new(arm: &str, rate: u64, rtt: u64) -> Pipe {
         let arm = Arm::parse(arm).unwrap_or_else(|error| panic!("`{arm}`: {error}"));
-        let config = Config { initial_window: 10 * MSS, ..Config::quic(MSS) };
+        let config = firstflight::with!(Config { initial_window: 10 * MSS, ..Config::quic(MSS) });
         Pipe {
             c: arm.with_oracle(100 * MSS).controller(config, Time(0), Seq(0)),
             now: 0,
@@ -332,13 +332,13 @@ fn achieving_expected_startup_bandwidth_on_a_link_with_aggregation() {
 #[test]
 fn rates_and_windows_of_the_formulas() {
     let mut bbr = Bbr::new(Params::default());
-    let cx = firstflight::Context { iw: 14_480, ..context::quic(1_448) };
-    assert_eq!(bbr.pacing_rate(), None, "before a sample the usual rule");
+    let cx = firstflight::with!(firstflight::Context { iw: 14_480, ..context::quic(1_448) });
+    assert_eq!(bbr.pacing(), Pacing::default(), "before a sample the usual rule");
     bbr.start(Time(0), Seq(0));
     bbr.on_rtt(Time(60 * MS), Nanos(60 * MS), &cx);
-    assert_eq!(bbr.pacing_rate().map(|rate| rate.0), Some(668_493));
+    assert_eq!(bbr.pacing(), Pacing::Rate(Rate(668_493)));
     bbr.on_rtt(Time(61 * MS), Nanos(90 * MS), &cx);
-    assert_eq!(bbr.pacing_rate().map(|rate| rate.0), Some(668_493), "set once");
+    assert_eq!(bbr.pacing(), Pacing::Rate(Rate(668_493)), "set once");
 }
 
 /// One packet a round at these rates, in 10 kB/s: how many rounds until the pipe is full.
@@ -371,7 +371,7 @@ fn full_behind_a_peer(params: Params, rates: &[u64], from: usize) -> Option<usiz
             ..Told::default()
         };
         bbr.sample(&ack.ack(), w, &ack.within(&cx));
-        if bbr.phase() == Phase::Drain {
+        if bbr.status().phase == Phase::Drain {
             return Some(round);
         }
     }
@@ -396,7 +396,7 @@ fn a_plateau_is_three_rounds_of_less_than_a_quarter() {
 #[test]
 fn a_peers_window_is_a_bottleneck_in_the_draft_and_no_plateau_by_option() {
     let rates = [10, 20, 40, 40, 40, 40, 40, 40];
-    let on = Params { rwnd: true, ..Params::default() };
+    let on = firstflight::with!(Params { rwnd: true, ..Params::default() });
     for (params, from, expected, why) in [
         (Params::default(), usize::MAX, Some(6), "the path is full"),
         (Params::default(), 3, Some(6), "the draft treats the peer's window as a bottleneck"),
@@ -501,7 +501,7 @@ impl<S: Startup> Flights<S> {
             if let Verdict::Leave(leave) = self.bbr.sample(&ack.ack(), w, &ack.within(&self.cx)) {
                 (self.drained, self.left) = (true, Some(leave));
             }
-            self.drained |= self.bbr.phase() != Phase::Startup;
+            self.drained |= self.bbr.status().phase != Phase::Startup;
         }
     }
 }
@@ -518,7 +518,8 @@ fn two_percent_of_the_flight_are_not_too_much_and_a_byte_more_is() {
         (three, 500, 100_000, false),
         (three, 501, 100_000, true),
     ] {
-        let mut flights = Flights::new(Bbr::new(Params { loss, ..Params::default() }));
+        let mut flights =
+            Flights::new(Bbr::new(firstflight::with!(Params { loss, ..Params::default() })));
         flights.send();
         flights.ack(100, 10..16, lost, flight);
         flights.send();
@@ -560,7 +561,8 @@ fn what_is_handed_over_after_losses_and_after_a_plateau() {
     for (handover, expected) in
         [(HandOver::Bdp, Handover::LossFree), (HandOver::LongTerm, Handover::AfterLoss)]
     {
-        let mut flights = Flights::new(Bbr::new(Params { handover, ..Params::default() }));
+        let mut flights =
+            Flights::new(Bbr::new(firstflight::with!(Params { handover, ..Params::default() })));
         flights.send();
         flights.ack(100, 10..16, 1_000, 100_000);
         flights.send();
@@ -603,7 +605,7 @@ pub(crate) fn grows_up_to<S: Startup + Copy>(
 fn the_window_grows_to_two_bdps_and_what_acks_bring_in_bursts() {
     let cx = context::quic(1_000);
     for aggregation in [false, true] {
-        let mut bbr = Bbr::new(Params { aggregation, ..Params::default() });
+        let mut bbr = Bbr::new(firstflight::with!(Params { aggregation, ..Params::default() }));
         bbr.start(Time(0), Seq(0));
         let w = Window { cwnd: 300_000, ssthresh: u64::MAX };
         let (mut now, rtt) = (0, 102_400_000);

@@ -7,9 +7,10 @@ use crate::rig::{MSS, Rig};
 use crate::told::{Hear, Told};
 
 use firstflight::startup::bbr3::{Bbr3, Params, State};
-use firstflight::startup::{Startup, Verdict};
+use firstflight::startup::{Pacing, Startup, Verdict};
 use firstflight::{
-    Context, ExitReason, Nanos, Phase, Ratio, Ready, Sent, Seq, Time, Timeout, Transport, Window,
+    Context, ExitReason, Nanos, Phase, Rate, Ratio, Ready, Sent, Seq, Time, Timeout, Transport,
+    Window,
 };
 
 const MS: u64 = 1_000_000;
@@ -264,7 +265,8 @@ fn startup_ends_by_more_than_two_percent_in_six_places() {
         (three, 6, 607, true),
         (three, 6, 606, false),
     ] {
-        let mut flights = Flights::new(Bbr3::new(Params { loss, ..Params::default() }));
+        let mut flights =
+            Flights::new(Bbr3::new(firstflight::with!(Params { loss, ..Params::default() })));
         flights.send();
         for flight in 0..5 {
             flights.send();
@@ -331,7 +333,7 @@ fn on_a_very_short_path_the_window_is_what_offload_needs() {
         (1_024_000, 10_240_000, 3 * 1_024_000, 3 * 1_024_000),
     ] {
         for (transport, due) in [(Transport::Quic, quic), (Transport::Tcp, tcp)] {
-            let cx = Context { transport, iw: bytes, ..context::quic(1_500) };
+            let cx = firstflight::with!(Context { transport, iw: bytes, ..context::quic(1_500) });
             let mut bbr = Bbr3::new(Params::default());
             bbr.start(Time(0), Seq(0));
             bbr.on_rtt(Time(0), Nanos::from_secs(1), &cx);
@@ -351,7 +353,7 @@ fn on_a_very_short_path_the_window_is_what_offload_needs() {
             };
             assert_eq!(grows_up_to(&bbr, &ack, &cx), due, "{transport:?}, {bytes} bytes");
             // Less than the initial window is delivered: whatever the model says.
-            let cx = Context { iw: bytes + 1, ..cx };
+            let cx = firstflight::with!(Context { iw: bytes + 1, ..cx });
             let w = Window { cwnd: 10_000_000, ..w };
             assert_eq!(
                 bbr.sample(&ack.ack(), w, &ack.within(&cx)),
@@ -706,13 +708,13 @@ fn by_hand(bbr: &mut Bbr3, cx: &Context, w: Window, packets: u64, rtt: u64) -> u
 /// Shows BBR3 pace-init, BBR3 cwnd-1.
 #[test]
 fn rates_and_windows_of_the_formulas() {
-    let cx = Context { iw: 14_480, ..context::quic(1_448) };
+    let cx = firstflight::with!(Context { iw: 14_480, ..context::quic(1_448) });
     let mut bbr = Bbr3::new(Params::default());
-    assert_eq!(bbr.pacing_rate(), None, "before a sample the usual rule");
+    assert_eq!(bbr.pacing(), Pacing::default(), "before a sample the usual rule");
     let w = Window { cwnd: 14_480, ssthresh: u64::MAX };
     let now = by_hand(&mut bbr, &cx, w, 10, 60 * MS);
     // 2.77 * 14480 / 60 ms.
-    assert_eq!(bbr.pacing_rate().map(|rate| rate.0), Some(668_493));
+    assert_eq!(bbr.pacing(), Pacing::Rate(Rate(668_493)));
     let ack = Told {
         now: Time(now),
         acked: 1_448,

@@ -7,14 +7,15 @@ use crate::told::Told;
 use ack_clock::{FIVE_G, FOUR_G, GEO, LEO, Link, MSS, Return, context, lose, run};
 use firstflight::signal::rate_histogram::{BINS, FineRate, RateHistogram};
 use firstflight::startup::best::{Best, Counts, FallbackParams, Outcome, Params, Why};
-use firstflight::startup::{ExitReason, Startup, Verdict, hystart_plus_plus, search};
+use firstflight::startup::{ExitReason, Pacing, Startup, Verdict, hystart_plus_plus, search};
 use firstflight::{Context, Nanos, Phase, Rate, Ratio, Seq, Time, Timeout, UNSET_SSTHRESH, Window};
 use proptest::prelude::*;
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
 const LIMIT: Nanos = Nanos::from_secs(60);
-const ALONE: Params = Params { fallback: FallbackParams::None, ..Params::DEFAULT };
+const ALONE: Params =
+    firstflight::with!(Params { fallback: FallbackParams::None, ..Params::DEFAULT });
 
 /// `mbps` in hundredths, as bytes per time need not come out even.
 fn rate(hundredth_mbps: u64) -> FineRate {
@@ -436,7 +437,7 @@ fn the_threshold_has_a_floor_and_a_hint_caps_it() {
         (Some(10_000),   20 * MSS), // twice the initial window
     ];
     for (queue_hint, expected) in table {
-        let mut rig = clear(Params { queue_hint, ..ALONE }, 20);
+        let mut rig = clear(firstflight::with!(Params { queue_hint, ..ALONE }), 20);
         let (verdict, _) = rig.round(100 * MS, MSS, &[]);
         let Verdict::Aim { ssthresh } = verdict else {
             panic!("it sets the threshold, it said {verdict:?}")
@@ -532,7 +533,7 @@ fn below_two_milliseconds_it_does_nothing() {
     for (rtt, off) in [(2 * MS - 1, true), (2 * MS, false)] {
         let mut rig = Rig::new(ALONE, 100);
         rig.rounds(3, rtt, MSS, &[30 * US; 20]);
-        assert_eq!(rig.best.rounds() == Some(0), off, "RTT {rtt} ns: off = {off}");
+        assert_eq!(rig.best.status().rounds == Some(0), off, "RTT {rtt} ns: off = {off}");
     }
 }
 
@@ -574,7 +575,10 @@ fn around_a_known_reassignment_nothing_is_measured() {
     for (offset_ms, measured) in
         [(0, false), (150, false), (151, true), (14_849, true), (14_850, false), (15_000, false)]
     {
-        let mut rig = Rig::new(Params { reassigned_at: Some(Time(9_000 * MS)), ..ALONE }, 100);
+        let mut rig = Rig::new(
+            firstflight::with!(Params { reassigned_at: Some(Time(9_000 * MS)), ..ALONE }),
+            100,
+        );
         rig.now = rig.now + offset_ms * MS - 100 * US;
         rig.ack(0, MSS, 100 * MS, 1000);
         rig.ack(100 * US, MSS, 100 * MS, 1000);
@@ -588,7 +592,10 @@ fn around_a_known_reassignment_nothing_is_measured() {
 
 #[test]
 fn what_was_measured_before_a_known_reassignment_is_forgotten() {
-    let mut rig = Rig::new(Params { reassigned_at: Some(Time(9_000 * MS)), ..ALONE }, 100);
+    let mut rig = Rig::new(
+        firstflight::with!(Params { reassigned_at: Some(Time(9_000 * MS)), ..ALONE }),
+        100,
+    );
     rig.now += 7_500 * MS;
     for _ in 0..3 {
         rig.ack(100 * US, MSS, 100 * MS, 1000);
@@ -611,7 +618,7 @@ fn a_false_alarm_gives_back_what_a_loss_took() {
         FallbackParams::HyStartPlusPlus(beside),
         FallbackParams::Search(search::Params::default()),
     ] {
-        let mut rig = clear(Params { fallback, ..Params::DEFAULT }, 20);
+        let mut rig = clear(firstflight::with!(Params { fallback, ..Params::DEFAULT }), 20);
         let saved = rig.best.save();
         lose(&mut rig.best, rig.w);
         assert_ne!(rig.best.save(), saved, "a loss ends it, with {fallback:?}");
@@ -628,10 +635,10 @@ fn a_loss_ends_it_timeouts_and_idle_start_it_afresh_and_a_false_alarm_resumes_it
     let mut rig = clear(Params::DEFAULT, 20);
     let saved = rig.best.save();
     lose(&mut rig.best, rig.w);
-    let rounds = rig.best.rounds();
+    let rounds = rig.best.status().rounds;
     rig.round(100 * MS, MSS, &[]);
     assert_eq!(
-        (rig.best.armed(), rig.best.rounds()),
+        (rig.best.armed(), rig.best.status().rounds),
         (false, rounds),
         "after a loss no round is evaluated"
     );
@@ -646,8 +653,12 @@ fn a_loss_ends_it_timeouts_and_idle_start_it_afresh_and_a_false_alarm_resumes_it
     for (name, event) in table {
         lose(&mut rig.best, rig.w);
         event(&mut rig.best);
-        let state =
-            (rig.best.armed(), rig.best.rounds(), rig.best.aim(), rig.best.pairs().offered());
+        let state = (
+            rig.best.armed(),
+            rig.best.status().rounds,
+            rig.best.aim(),
+            rig.best.pairs().offered(),
+        );
         assert_eq!(state, (true, Some(0), None, 0), "{name} re-arms it with nothing measured");
     }
 }
@@ -678,8 +689,8 @@ fn the_fallback_decides_where_best_is_silent() {
     }
     assert_eq!(verdict, Verdict::Hold { cwnd: 1000 * MSS }, "SEARCH begins to drain");
     assert_eq!(
-        (best.armed(), best.phase(), best.pacing_gain()),
-        (false, Phase::Drain, Ratio::new(5, 4)),
+        (best.armed(), best.status().phase, best.pacing()),
+        (false, Phase::Drain, Pacing::Gain(Ratio::new(5, 4))),
         "BEST is over, its fallback is not"
     );
     let ack = Told { acked: MSS, inflight: 800 * MSS, ..Told::default() };
@@ -738,8 +749,12 @@ fn a_queue_of_a_quarter_bdp_needs_its_hint() {
     for (hint, lost) in [(false, true), (true, false)] {
         let link = Link { queue_percent: 25, ..GEO };
         let queue_hint = hint.then_some(link.queue_packets() * MSS);
-        let report =
-            run(&mut Best::new(Params { queue_hint, ..Params::DEFAULT }), &link, LIMIT, false);
+        let report = run(
+            &mut Best::new(firstflight::with!(Params { queue_hint, ..Params::DEFAULT })),
+            &link,
+            LIMIT,
+            false,
+        );
         assert_eq!(
             report.first_drop.is_some(),
             lost,
@@ -972,9 +987,9 @@ proptest! {
         pacing in prop::option::of(any::<u64>()),
         (percentile, min_samples, hint, at) in (any::<u8>(), any::<u8>(), prop::option::of(any::<u64>()), prop::option::of(any::<u64>())),
     ) {
-        let params = Params { percentile, min_samples, queue_hint: hint, reassigned_at: at.map(Time), ..Params::DEFAULT };
+        let params = firstflight::with!(Params { percentile, min_samples, queue_hint: hint, reassigned_at: at.map(Time), ..Params::DEFAULT });
         let mut best = Best::new(params);
-        let cx = Context { mss, iw, paced: pacing.is_some(), pacing_rate: pacing.map(Rate), ..context() };
+        let cx = firstflight::with!(Context { mss, iw, paced: pacing.is_some(), pacing_rate: pacing.map(Rate), ..context() });
         let mut w = Window { cwnd, ssthresh: UNSET_SSTHRESH };
         for ack in &acks {
             match best.sample(&ack.ack(), w, &cx) {
@@ -997,7 +1012,7 @@ proptest! {
         let mut rig = Rig::new(ALONE, 100);
         for (i, (acks, gap)) in rounds.iter().enumerate() {
             rig.round(100 * MS, MSS, &vec![gap * US; *acks]);
-            prop_assert_eq!(rig.best.rounds(), Some(i as u32), "the first ACK of a round ends the one before");
+            prop_assert_eq!(rig.best.status().rounds, Some(i as u32), "the first ACK of a round ends the one before");
             prop_assert_eq!(total(rig.best.counts()), i as u32, "and counts one outcome: {:?}", rig.best.counts());
         }
     }

@@ -88,7 +88,7 @@ impl Rig {
             }
             self.ack(us, bytes, crossing_rtt_us, Crossing);
             let verdict = self.ack(us, bytes, rtt_us, Inside);
-            if self.best.rounds() == Some(count) {
+            if self.best.status().rounds == Some(count) {
                 return verdict;
             }
         }
@@ -357,7 +357,7 @@ fn a_timeout_forgets_the_decision_and_nothing_else_does() {
     let mut rig = decided();
     rig.best.on_timeout(Timeout::Rto, Time(rig.now), Seq(rig.mark));
     assert_eq!(
-        (rig.best.reached(), rig.best.rounds()),
+        (rig.best.reached(), rig.best.status().rounds),
         (ExitReason::Threshold, Some(0)),
         "after an RTO it starts over"
     );
@@ -365,7 +365,7 @@ fn a_timeout_forgets_the_decision_and_nothing_else_does() {
     lose(&mut rig.best, rig.w);
     rig.best.on_idle(Time(rig.now), Seq(rig.mark));
     assert_eq!(
-        (rig.best.reached(), rig.best.rounds()),
+        (rig.best.reached(), rig.best.status().rounds),
         (ExitReason::Estimate, Some(5)),
         "loss and idle change nothing"
     );
@@ -570,7 +570,7 @@ proptest! {
             2 => samples.iter_mut().for_each(|sample| *sample = (sample.0 % 4, sample.1 % 4)),
             _ => {}
         }
-        let mut rig = Rig::new(Params { percentile, set_ssthresh: false, ..Params::PUBLISHED });
+        let mut rig = Rig::new(firstflight::with!(Params { percentile, set_ssthresh: false, ..Params::PUBLISHED }));
         rig.rounds(2, 10, mbps(100), (30_000, 30_000));
         let mut array: Vec<u16> = rig.best.rates().to_vec();
         for &(us, bytes) in &samples {
@@ -610,8 +610,8 @@ proptest! {
         mss in prop_oneof![Just(0), Just(u64::MAX), 1u64..9000],
         percentile in any::<u8>(),
     ) {
-        let mut best = BestPublished::new(Params { percentile, ..Params::PUBLISHED });
-        let cx = Context { mss, ..context() };
+        let mut best = BestPublished::new(firstflight::with!(Params { percentile, ..Params::PUBLISHED }));
+        let cx = firstflight::with!(Context { mss, ..context() });
         for (now, rtt, una, nxt, delivered) in rows {
             let ack = Told { now: Time(now), rtt: Some(Nanos(rtt)), una: Seq(una), nxt: Seq(nxt), delivered, ..Told::default() };
             let mut w = Window { cwnd: delivered, ssthresh: UNSET_SSTHRESH };

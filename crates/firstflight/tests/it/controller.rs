@@ -437,7 +437,10 @@ fn an_idle_tcp_restarts_from_the_initial_window_at_once_or_by_halves() {
         (linux, timeout * 4 + Nanos(1), true, 10),
         (linux, timeout * 5, false, 100),
     ] {
-        let mut r = Rig::with(arm, Config { idle_restart, ..config(Transport::Tcp, 10 * MSS) });
+        let mut r = Rig::with(
+            arm,
+            firstflight::with!(Config { idle_restart, ..config(Transport::Tcp, 10 * MSS) }),
+        );
         r.grow_to(100 * MSS);
         r.c.before_send(&Ready { idle, timeout, ..r.ready() });
         let after = r.c.cwnd() / MSS;

@@ -136,7 +136,7 @@ fn watched(transport: Transport) -> Watched {
         Begin { log: Rc::clone(&log), verdict: Rc::clone(&verdict) },
         Middle { log: Rc::clone(&log) },
         Finish { log: Rc::clone(&log), target: 0 },
-        Config { initial_window: 10 * MSS, ..base },
+        firstflight::with!(Config { initial_window: 10 * MSS, ..base }),
         Time(0),
         Seq(0),
     );

@@ -10,7 +10,7 @@ use firstflight::controller::Controller;
 use firstflight::event::Context;
 use firstflight::recovery::{Immediate, Prr, Sack, prr, sack};
 use firstflight::startup::hystart_plus_plus::{HyStartPlusPlus, Params as HyStartParams};
-use firstflight::startup::{ExitReason, Grown, Oracle, SlowStart, Startup, Verdict};
+use firstflight::startup::{ExitReason, Grown, Oracle, Pacing, SlowStart, Startup, Verdict};
 use firstflight::{
     Ack, Config, Congestion, Nanos, Phase, Rate, Ratio, Ready, Sent, Seq, Signal, Time, Timeout,
     UNSET_SSTHRESH, Window,
@@ -253,7 +253,7 @@ fn the_ack_that_ends_recovery_grows_by_its_news_in_tcp_and_only_by_later_packets
         (false, Ending::Grows, 0, false),
         (false, Ending::Still, 60, true),
     ] {
-        let config = Config { ending, ..config(tcp) };
+        let config = firstflight::with!(Config { ending, ..config(tcp) });
         let mut flow = fed(SlowStart, Reno::default(), Prr::default(), config);
         flow.grow_to(PACKETS * MSS);
         flow.send(PACKETS);
@@ -297,7 +297,8 @@ fn a_repeat_lost_again_cuts_again_if_the_policy_says_so() {
         (firstflight::recovery::LostRepeat::CutAgain, 2, 49),
         (firstflight::recovery::LostRepeat::Ignore, 1, 70),
     ] {
-        let sack = Sack::new(sack::Params { lost_repeat, ..sack::Params::default() });
+        let sack =
+            Sack::new(firstflight::with!(sack::Params { lost_repeat, ..sack::Params::default() }));
         let mut flow = fed(SlowStart, Cubic::default(), sack, config(true));
         flow.grow_to(PACKETS * MSS);
         flow.send(PACKETS);
@@ -628,7 +629,7 @@ fn each_phase_has_its_pacing_gain() {
     assert!((124..=125).contains(&in_recovery), "recovery: 5/4, found {in_recovery}");
     complete(&mut flow);
     assert_eq!(gain(&flow), Some(125), "avoidance: 5/4");
-    let other = Config { recovery_gain: Ratio::new(2, 1), ..config(false) };
+    let other = firstflight::with!(Config { recovery_gain: Ratio::new(2, 1), ..config(false) });
     let mut flow = usual(SlowStart, other);
     flow.grow_to(PACKETS * MSS);
     flow.send(PACKETS);
@@ -706,7 +707,7 @@ fn the_oracle_that_knows_the_rate_fills_the_path_with_the_first_ack() {
     assert!(flow.ack(ack) >= 300 * MSS, "then it leaves");
     assert_eq!(flow.c.exit().expect("it left").reason, ExitReason::Oracle);
 
-    let unpaced = Config { paced: false, ..config(false) };
+    let unpaced = firstflight::with!(Config { paced: false, ..config(false) });
     let mut flow = usual(Oracle::new(300 * MSS, true), unpaced);
     flow.c.before_send(&flow.ready());
     let ack = flow.acked(2 * MSS);
@@ -717,11 +718,11 @@ fn the_oracle_that_knows_the_rate_fills_the_path_with_the_first_ack() {
 /// a timeout or a pause makes it slow start. It asks for packets that leave only until the jump has left.
 #[test]
 fn the_oracle_that_knows_the_rate_waits_for_its_flight_and_gives_up_on_trouble() {
-    let cx = Context { iw: 30 * MSS, ..context::quic(MSS) };
+    let cx = firstflight::with!(Context { iw: 30 * MSS, ..context::quic(MSS) });
     let jumped = || {
         let mut oracle = Oracle::new(300 * MSS, true);
         let mut w = Window { cwnd: 30 * MSS, ssthresh: UNSET_SSTHRESH };
-        assert!(oracle.heeds_sending(), "its threshold is not set");
+        assert!(oracle.heeds().sending, "its threshold is not set");
         let ready = |ms| Ready {
             now: Time(ms * MS),
             backlog: u64::MAX,
@@ -729,16 +730,19 @@ fn the_oracle_that_knows_the_rate_waits_for_its_flight_and_gives_up_on_trouble()
             ..Ready::default()
         };
         oracle.before_send(&ready(0), &mut w, &cx);
-        assert!(oracle.heeds_sending() && oracle.reach(MSS, w, &cx) == u64::MAX);
+        assert!(oracle.heeds().sending && oracle.reach(MSS, w, &cx) == u64::MAX);
         oracle.before_send(&ready(100), &mut w, &cx);
-        assert!(!oracle.heeds_sending(), "the jump has left");
+        assert!(!oracle.heeds().sending, "the jump has left");
         assert_eq!((w.cwnd, w.ssthresh), (60 * MSS, 300 * MSS));
         let ack = |una| Told { una: Seq(una), nxt: Seq(60), acked: MSS, ..Told::default() };
         assert_eq!(oracle.grow(&ack(1).ack(), MSS, &mut w, &cx), Grown::default());
         assert_eq!(w.cwnd, 299 * MSS);
         (oracle, w, ack)
     };
-    let gain = |oracle: &Oracle| (oracle.pacing_gain().num(), oracle.pacing_gain().den());
+    let gain = |oracle: &Oracle| match oracle.pacing() {
+        Pacing::Gain(gain) => (gain.num(), gain.den()),
+        Pacing::Rate(rate) => panic!("it paces at {rate:?}"),
+    };
     let (mut oracle, mut w, ack) = jumped();
     for una in [2, 59, 60] {
         oracle.grow(&ack(una).ack(), MSS, &mut w, &cx);
@@ -799,7 +803,7 @@ fn a_threshold_that_comes_down_to_the_window_ends_startup_there() {
 #[test]
 fn tcp_windows_are_at_least_one_segment_and_those_of_quic_two() {
     for (tcp, least) in [(true, 1), (false, 2)] {
-        let config = Config { initial_window: 0, ..config(tcp) };
+        let config = firstflight::with!(Config { initial_window: 0, ..config(tcp) });
         let controller = Controller::new(
             SlowStart,
             Cubic::default(),

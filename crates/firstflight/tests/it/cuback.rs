@@ -16,7 +16,7 @@ const MSS: u64 = 1448;
 const ALPHA: Ratio = Ratio::new(9, 17);
 
 fn context(mss: u64, srtt_ms: u64) -> Context {
-    Context { srtt: Nanos::from_millis(srtt_ms), ..context::quic(mss) }
+    firstflight::with!(Context { srtt: Nanos::from_millis(srtt_ms), ..context::quic(mss) })
 }
 
 fn avoiding(cwnd: u64) -> Window {
@@ -145,7 +145,10 @@ fn without_an_rtt_growth_is_renos() {
 /// Shows CUBACK 3-rate: the base of the cut is the base of all.
 #[test]
 fn cut_from_the_flight_everything_is_computed_from_the_flight() {
-    let params = Params { base: firstflight::avoidance::Base::Inflight, ..Params::default() };
+    let params = firstflight::with!(Params {
+        base: firstflight::avoidance::Base::Inflight,
+        ..Params::default()
+    });
     let mut cuback = Cuback::new(params);
     let left = cuback.reduce(&cut(Signal::Loss, 1_000_000), avoiding(2_000_000), &context(MSS, 9));
     assert_eq!(
@@ -196,7 +199,7 @@ fn below_the_last_plateau_it_yields() {
         cuback.reduce(&cut(Signal::Loss, MAX_BYTES), avoiding(before), &cx);
         assert_eq!((cuback.cwnd_prior(), cuback.w_max()), (before, Some(plateau)));
     }
-    let params = Params { fast_convergence: false, ..Params::default() };
+    let params = firstflight::with!(Params { fast_convergence: false, ..Params::default() });
     let (mut cuback, _) = after_loss(1_000_000, params, &cx);
     cuback.reduce(&cut(Signal::Loss, MAX_BYTES), avoiding(900_000), &cx);
     assert_eq!(cuback.w_max(), Some(900_000));
@@ -248,7 +251,7 @@ fn signals_say_what_is_due_while_it_grows() {
 fn a_factor_of_five_digits_grows_like_seven_tenths() {
     let cx = context(MSS, 20);
     let windows = [Ratio::new(7, 10), Ratio::new(45_874, 65_535)].map(|beta| {
-        let params = Params { beta, ..Params::default() };
+        let params = firstflight::with!(Params { beta, ..Params::default() });
         let (mut cuback, mut w) = after_loss(30 * MSS, params, &cx);
         for _ in 0..100 {
             let window = w.cwnd;
@@ -279,7 +282,8 @@ fn how_far_growth_gets_is_asked_of_any_window() {
 /// Shows CUBACK 688-alpha, CUBACK 3-marks.
 #[test]
 fn a_whole_segment_per_window_only_after_losses() {
-    let (params, cx) = (Params { alpha: Alpha::One, ..Params::default() }, context(MSS, 0));
+    let (params, cx) =
+        (firstflight::with!(Params { alpha: Alpha::One, ..Params::default() }), context(MSS, 0));
     for (signal, due) in [(Signal::Loss, 700_000), (Signal::Ecn, 700_000 * 17 / 9)] {
         let mut cuback = Cuback::new(params);
         let mut w = avoiding(cuback.reduce(&cut(signal, MAX_BYTES), avoiding(1_000_000), &cx).cwnd);
@@ -293,12 +297,14 @@ fn a_whole_segment_per_window_only_after_losses() {
 /// Shows CUBACK 3-marks: D3.
 #[test]
 fn marks_cut_less_if_asked_and_keep_the_plateau_of_loss() {
-    let (params, cx) =
-        (Params { abe: Some(Ratio::new(17, 20)), ..Params::default() }, context(MSS, 100));
+    let (params, cx) = (
+        firstflight::with!(Params { abe: Some(Ratio::new(17, 20)), ..Params::default() }),
+        context(MSS, 100),
+    );
     let (mut cuback, _) = after_loss(1_000_000, params, &cx);
     let left = cuback.reduce(&cut(Signal::Ecn, MAX_BYTES), avoiding(900_000), &cx);
     assert_eq!((left.cwnd, cuback.w_max()), (765_000, Some(765_000)));
-    let tiny = Context { transport: Transport::Tcp, ..cx };
+    let tiny = firstflight::with!(Context { transport: Transport::Tcp, ..cx });
     assert_eq!(cuback.reduce(&cut(Signal::Ecn, MAX_BYTES), avoiding(MSS), &tiny).cwnd, MSS);
     assert_eq!(cuback.reduce(&cut(Signal::Ecn, MAX_BYTES), avoiding(MSS), &cx).cwnd, 2 * MSS);
 }
@@ -310,7 +316,7 @@ fn an_unused_window_counts_nothing_and_a_false_alarm_gives_all_back() {
     let (mut cuback, mut w) = after_loss(1_000_000, Params::default(), &cx);
     acked(&mut cuback, &mut w, 300_000, &cx);
     let before = cuback;
-    acked(&mut cuback, &mut w, 10_000_000, &Context { limited: false, ..cx });
+    acked(&mut cuback, &mut w, 10_000_000, &firstflight::with!(Context { limited: false, ..cx }));
     assert_eq!(cuback, before);
     let saved = cuback.save();
     cuback.reduce(&cut(Signal::Loss, MAX_BYTES), w, &context(MSS, 10));
@@ -421,7 +427,7 @@ proptest! {
     fn a_round_trip_grows_by_at_most_half(before in 3u64..1_000, srtt in 1u64..100_000, acks in 1u64..50, one in any::<bool>()) {
         let cx = context(MSS, srtt);
         let alpha = if one { Alpha::One } else { Alpha::Friendly };
-        let (mut cuback, mut w) = after_loss(before * MSS, Params { alpha, ..Params::default() }, &cx);
+        let (mut cuback, mut w) = after_loss(before * MSS, firstflight::with!(Params { alpha, ..Params::default() }), &cx);
         let window = w.cwnd;
         for _ in 0..acks {
             acked(&mut cuback, &mut w, window / acks, &cx);
@@ -459,7 +465,7 @@ proptest! {
         num in 1u16..=u16::MAX, den in 1u16..=u16::MAX, inflight in any::<bool>(),
     ) {
         let base = if inflight { firstflight::avoidance::Base::Inflight } else { firstflight::avoidance::Base::Cwnd };
-        let mut cuback = Cuback::new(Params { beta: Ratio::new(num, den), base, ..Params::default() });
+        let mut cuback = Cuback::new(firstflight::with!(Params { beta: Ratio::new(num, den), base, ..Params::default() }));
         let (cx, mut w) = (context(mss, srtt), avoiding(10 * mss));
         let saved = cuback.save();
         for (kind, amount) in steps {

@@ -216,7 +216,7 @@ fn alpha_follows_beta() {
         (Ratio::new(4, 5), 482),
         (Ratio::new(17, 20), 352),
     ] {
-        let mut cubic = Cubic::new(Params { beta, ..Params::default() });
+        let mut cubic = Cubic::new(firstflight::with!(Params { beta, ..Params::default() }));
         let mut w =
             avoiding(cubic.reduce(&cut(Signal::Loss), avoiding(1_000_000), &context()).cwnd);
         let (cwnd, before) = (w.cwnd, w.cwnd);
@@ -248,7 +248,7 @@ fn a_loss_remembers_the_window_it_cut() {
 #[test]
 fn fast_convergence_lowers_the_plateau_only_below_the_last_one() {
     let on = Params::default();
-    let off = Params { fast_convergence: false, ..on };
+    let off = firstflight::with!(Params { fast_convergence: false, ..on });
     for (what, params, last, cwnd, expected) in [
         ("below", on, 1_200_000, 1_000_000, 850_000),
         ("a byte below", on, 1_000_001, 1_000_000, 850_000),
@@ -273,9 +273,9 @@ fn fast_convergence_lowers_the_plateau_only_below_the_last_one() {
 #[test]
 fn a_reduction_multiplies_by_the_beta_of_its_signal() {
     let plain = Params::default();
-    let abe = Params { abe: Some(Params::ABE), ..plain };
-    let first = Params { first_beta: Some(Ratio::new(1, 2)), ..abe };
-    let window = Params { base: Base::Cwnd, ..plain };
+    let abe = firstflight::with!(Params { abe: Some(Params::ABE), ..plain });
+    let first = firstflight::with!(Params { first_beta: Some(Ratio::new(1, 2)), ..abe });
+    let window = firstflight::with!(Params { base: Base::Cwnd, ..plain });
     // params, signal, from slow start, in flight -> threshold = window, from 100 000
     for (what, params, signal, from_slow_start, inflight_before, expected) in [
         ("loss", plain, Signal::Loss, false, 100_000, 70_000),
@@ -315,7 +315,7 @@ fn the_minimum_is_two_segments_and_one_after_marks_in_tcp() {
         let left = Cubic::default().reduce(
             &cut(signal),
             avoiding(2 * MSS),
-            &Context { transport, ..context() },
+            &firstflight::with!(Context { transport, ..context() }),
         );
         assert_eq!(
             (left.cwnd, left.ssthresh),
@@ -326,7 +326,7 @@ fn the_minimum_is_two_segments_and_one_after_marks_in_tcp() {
     let left = Cubic::default().reduce(
         &cut(Signal::Ecn),
         avoiding(MSS),
-        &Context { transport: Transport::Tcp, ..context() },
+        &firstflight::with!(Context { transport: Transport::Tcp, ..context() }),
     );
     assert_eq!(left.cwnd, MSS, "marks leave at least one segment in TCP, not {}", left.cwnd);
 }
@@ -344,8 +344,11 @@ fn every_startup_hands_over_what_its_row_says() {
         (rapid, 525_000, true, 1_500_000, 750_000, 11_895_755),
         (rapid, 525_000, false, 750_000, 750_000, 7_296_557),
     ] {
-        let (cubic, w) =
-            handed_over(handover, cwnd, Params { fast_convergence, ..Params::default() });
+        let (cubic, w) = handed_over(
+            handover,
+            cwnd,
+            firstflight::with!(Params { fast_convergence, ..Params::default() }),
+        );
         let got = (cubic.w_max(), cubic.cwnd_prior(), cubic.k_us());
         assert_eq!(
             got,
@@ -417,8 +420,10 @@ fn persistent_congestion_ends_the_epoch_and_the_next_begins_flat() {
 /// Shows RFC9438 4.9-1.
 #[test]
 fn a_false_alarm_gives_everything_back() {
-    let (mut cubic, mut w) =
-        after_loss(1_000_000, Params { ca_floor_20: true, ..Params::default() });
+    let (mut cubic, mut w) = after_loss(
+        1_000_000,
+        firstflight::with!(Params { ca_floor_20: true, ..Params::default() }),
+    );
     grow_at(
         &mut cubic,
         &mut w,
@@ -479,8 +484,10 @@ fn with_the_floor_a_loss_free_exit_doubles_in_fourteen_round_trips() {
         let (mut cubic, mut w) = handed_over(Handover::LossFree, 1033 * MSS, params);
         fly(&mut cubic, &mut w, rtt, |w| w.cwnd >= 2066 * MSS).0 as f64 / rtt.0 as f64
     };
-    let (with, without) =
-        (doubling(Params { ca_floor_20: true, ..Params::default() }), doubling(Params::default()));
+    let (with, without) = (
+        doubling(firstflight::with!(Params { ca_floor_20: true, ..Params::default() })),
+        doubling(Params::default()),
+    );
     assert!((with - 14.2).abs() < 0.3, "1.05^n = 2 at 14.2 round trips, not {with:.2}");
     // 13.72 s by the curve alone, less what the look-ahead of one RTT gives.
     assert!(
@@ -492,7 +499,7 @@ fn with_the_floor_a_loss_free_exit_doubles_in_fourteen_round_trips() {
 /// Shows LINUX cubic-floor.
 #[test]
 fn the_floor_ends_with_the_first_congestion_event() {
-    let params = Params { ca_floor_20: true, ..Params::default() };
+    let params = firstflight::with!(Params { ca_floor_20: true, ..Params::default() });
     let (mut cubic, mut w) = handed_over(Handover::LossFree, 1000 * MSS, params);
     let gain = grow_at(&mut cubic, &mut w, START, Nanos::ZERO, 2900, &context());
     assert_eq!(gain, 145, "before it a twentieth of 2900 is 145 bytes, not {gain}");
@@ -601,7 +608,7 @@ fn an_unused_window_neither_grows_nor_ages() {
     let (mut cubic, mut w) = after_loss(1_000_000, Params::default());
     let ack = START + Nanos::from_secs(1);
     grow_at(&mut cubic, &mut w, ack, Nanos::ZERO, 2896, &context());
-    let idle = Context { limited: false, ..context() };
+    let idle = firstflight::with!(Context { limited: false, ..context() });
     for n in 1..=100 {
         let gain =
             grow_at(&mut cubic, &mut w, ack + Nanos::from_millis(37 * n), Nanos::ZERO, 2896, &idle);
@@ -618,7 +625,7 @@ fn an_unused_window_neither_grows_nor_ages() {
 /// Shows RFC9438 5.8-1.
 #[test]
 fn idle_time_is_left_out_once() {
-    let unlimited = Context { limited: false, ..context() };
+    let unlimited = firstflight::with!(Context { limited: false, ..context() });
     let s = Nanos::from_secs;
     // the ACK after the pause is limited or not; the epoch began at START, the last ACK came at 1
     // s, idle from 2 s to 5 s

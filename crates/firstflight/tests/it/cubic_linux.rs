@@ -12,7 +12,7 @@ const MSS: u64 = 1448;
 const START: Time = Time(5_000_000_000);
 
 fn context() -> Context {
-    Context { transport: Transport::Tcp, paced: false, ..context::quic(MSS) }
+    firstflight::with!(Context { transport: Transport::Tcp, paced: false, ..context::quic(MSS) })
 }
 
 fn segments(n: u64) -> Window {
@@ -280,7 +280,7 @@ fn an_unused_window_does_not_grow_and_idle_time_is_left_out() {
         &Told { now, ..Told::default() }.ack(),
         700 * MSS,
         &mut w,
-        &Context { limited: false, ..context() },
+        &firstflight::with!(Context { limited: false, ..context() }),
     );
     assert_eq!(w.cwnd, 700 * MSS, "an unused window stays at 700 segments, not {}", w.cwnd / MSS);
     cubic.on_idle(now, Nanos::from_secs(2), Nanos::from_secs(3));

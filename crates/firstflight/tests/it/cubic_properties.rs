@@ -14,7 +14,7 @@ const MSS: u64 = 1448;
 const START: Time = Time(5_000_000_000);
 
 fn context() -> Context {
-    Context { transport: Transport::Tcp, ..context::quic(MSS) }
+    firstflight::with!(Context { transport: Transport::Tcp, ..context::quic(MSS) })
 }
 
 fn avoiding(cwnd: u64) -> Window {
@@ -144,9 +144,9 @@ proptest! {
         let beta = if plain { Ratio::new(7, 10) } else { Ratio::new(num, den) };
         let profile = if linux { Profile::Linux } else { Profile::Rfc9438 };
         let base = if quic { Base::Inflight } else { Base::Cwnd };
-        let mut cubic = Cubic::new(Params { beta, fast_convergence, ca_floor_20, profile, base, ..Params::default() });
+        let mut cubic = Cubic::new(firstflight::with!(Params { beta, fast_convergence, ca_floor_20, profile, base, ..Params::default() }));
         let transport = if quic { Transport::Quic } else { Transport::Tcp };
-        let mut cx = Context { transport, ..context() };
+        let mut cx = firstflight::with!(Context { transport, ..context() });
         let mut w = Window { cwnd: 10 * MSS, ssthresh: UNSET_SSTHRESH };
         let mut saved = cubic.save();
         for step in steps {
@@ -243,7 +243,7 @@ proptest! {
         grow(&mut cubic, &mut w, now, Nanos::ZERO, MSS);
         for gap in gaps {
             now += Nanos(gap);
-            cubic.grow(&Told { now, ..Told::default() }.ack(), MSS, &mut w, &Context { limited: false, ..context() });
+            cubic.grow(&Told { now, ..Told::default() }.ack(), MSS, &mut w, &firstflight::with!(Context { limited: false, ..context() }));
             let got = cubic.epoch_start().map(|start| now.since(start));
             prop_assert_eq!(got, Some(age), "the epoch is as old as before");
         }

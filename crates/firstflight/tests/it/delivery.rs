@@ -199,7 +199,7 @@ proptest! {
 
 /// The samples of flights that double from ten packets to 2560, with packets of so many bytes.
 fn samples_of_doubling_flights(packet: u64) -> Vec<(u64, u64, u64)> {
-    let cx = Context { mss: packet, ..context::quic(MSS) };
+    let cx = firstflight::with!(Context { mss: packet, ..context::quic(MSS) });
     let mut delivery = Delivery::<(), 12>::default();
     let (mut now, mut sent, mut acked, mut samples) = (0, 0, 0, Vec::new());
     let mut send = |delivery: &mut Delivery<(), 12>, now: u64, count: u64, acked: u64| {

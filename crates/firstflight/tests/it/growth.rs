@@ -40,7 +40,10 @@ impl Sender {
     }
 
     fn tcp(arm: &str) -> Sender {
-        Sender::new(arm, Config { initial_window: 10 * MSS, ..Config::tcp(MSS) })
+        Sender::new(
+            arm,
+            firstflight::with!(Config { initial_window: 10 * MSS, ..Config::tcp(MSS) }),
+        )
     }
 
     fn seq(&self, packet: u64) -> Seq {
@@ -568,7 +571,9 @@ proptest! {
 /// Shows LINUX cubic-idle.
 #[test]
 fn requests_do_not_age_the_kernels_epoch() {
-    for config in [Config::quic(MSS), Config { idle_restart: false, ..Config::tcp(MSS) }] {
+    for config in
+        [Config::quic(MSS), firstflight::with!(Config { idle_restart: false, ..Config::tcp(MSS) })]
+    {
         // The next request leaves with the answer, or a second later.
         for pause in [0, 1_000 * MS] {
             let mut sender = Sender::new("slowstart/cubic(profile=linux)/prr", config);

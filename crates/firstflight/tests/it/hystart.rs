@@ -17,11 +17,16 @@ const MS: u64 = 1_000_000;
 /// Any point in time: nothing depends on where the clock began.
 const T0: u64 = 5_000 * MS;
 
-const DELAY_ONLY: Params = Params { train: false, ..Params::LINUX };
-const TRAIN_ONLY: Params = Params { delay: false, ..Params::LINUX };
+const DELAY_ONLY: Params = firstflight::with!(Params { train: false, ..Params::LINUX });
+const TRAIN_ONLY: Params = firstflight::with!(Params { delay: false, ..Params::LINUX });
 
 fn context() -> Context {
-    Context { transport: Transport::Tcp, paced: false, max_burst: 65_536, ..context::quic(MSS) }
+    firstflight::with!(Context {
+        transport: Transport::Tcp,
+        paced: false,
+        max_burst: 65_536,
+        ..context::quic(MSS)
+    })
 }
 
 /// A sender around the algorithm: keeps the order of the hooks and applies what the algorithm
@@ -187,7 +192,11 @@ fn rows_3_and_4_gvisor_decides_by_delay_on_the_eighth_sample() {
         ("row 4", [8 * MS, 8 * MS, 8 * MS, 8 * MS, 8 * MS, 8 * MS, 8 * MS, 7 * MS], None),
     ];
     for (row, rtts, expected) in rows {
-        let mut f = Flow::after_round(Params { train: false, ..Params::GVISOR }, 4 * MS, rtts[0]);
+        let mut f = Flow::after_round(
+            firstflight::with!(Params { train: false, ..Params::GVISOR }),
+            4 * MS,
+            rtts[0],
+        );
         let left = f.samples(&rtts[1..], MS);
         assert_eq!(reason(left), expected.map(|n| (n, ExitReason::Delay)), "{row}");
         assert_eq!(
@@ -269,7 +278,11 @@ fn linux_lets_every_sample_lower_the_minimum_and_ns3_only_the_first_eight() {
         [(Profile::Linux, None), (Profile::Ns3, Some((9, ExitReason::Delay)))]
     {
         let rtts = [81 * MS, 81 * MS, 81 * MS, 81 * MS, 81 * MS, 81 * MS, 81 * MS, 40 * MS];
-        let mut f = Flow::after_round(Params { profile, ..DELAY_ONLY }, 40 * MS, 81 * MS);
+        let mut f = Flow::after_round(
+            firstflight::with!(Params { profile, ..DELAY_ONLY }),
+            40 * MS,
+            81 * MS,
+        );
         assert_eq!(reason(f.samples(&rtts, MS)), expected, "{profile:?} with a low ninth sample");
     }
 }
@@ -332,11 +345,11 @@ fn row_13_linux_looks_at_nothing_below_the_low_window_but_ends_rounds() {
 fn row_14_a_round_ends_strictly_beyond_its_mark() {
     for (beyond, rolls) in [(0, false), (1, true)] {
         let mut f = Flow::after_round(DELAY_ONLY, 40 * MS, 40 * MS);
-        let rounds = f.alg.rounds();
+        let rounds = f.alg.status().rounds;
         f.una = f.nxt + beyond - 1;
         f.nxt += 50;
         f.ack(T0 + MS, 40 * MS);
-        assert_eq!(f.alg.rounds() != rounds, rolls, "una = mark + {beyond}");
+        assert_eq!(f.alg.status().rounds != rounds, rolls, "una = mark + {beyond}");
     }
 }
 
@@ -354,7 +367,7 @@ fn row_15_linux_ignores_samples_of_the_first_second_of_an_epoch() {
             "the smallest RTT, epoch {age} ns old"
         );
         assert_eq!(
-            f.alg.rounds() != before.rounds(),
+            f.alg.status().rounds != before.status().rounds,
             used,
             "the end of a round, epoch {age} ns old"
         );
@@ -424,7 +437,7 @@ fn row_16_a_timeout_makes_linux_forget_what_it_found() {
 /// Shows LINUX hystart-recovery.
 #[test]
 fn inside_a_recovery_linux_finds_the_threshold_to_end_it_with() {
-    let gvisor = Params { train: false, ..Params::GVISOR };
+    let gvisor = firstflight::with!(Params { train: false, ..Params::GVISOR });
     for (params, expected) in [(DELAY_ONLY, Some((8, 100 * MSS))), (gvisor, None)] {
         let mut f = Flow::after_round(params, 40 * MS, 50 * MS);
         f.w.ssthresh = 200 * MSS;
@@ -510,7 +523,7 @@ fn the_rate_that_linux_keeps_is_twice_or_six_fifths_of_a_window_per_rtt() {
 #[test]
 fn ns3_leaves_on_a_train_longer_than_the_whole_path() {
     for paced in [false, true] {
-        let mut f = Flow::new(Params { delay: false, ..Params::NS3 });
+        let mut f = Flow::new(firstflight::with!(Params { delay: false, ..Params::NS3 }));
         (f.cx.paced, f.srtt) = (paced, at_rate(100_000_000));
         f.roll(T0, 30 * MS);
         let left = f.samples(&[30 * MS; 60], MS);
@@ -529,8 +542,11 @@ fn ns3_wants_the_rtt_to_double() {
     for (base, rise) in [(30 * MS, 30 * MS), (2 * MS, 4 * MS), (1_500 * MS, 1_000 * MS)] {
         for (extra, expected) in [(0, None), (1, Some((9, ExitReason::Delay)))] {
             let rtt = base + rise + extra;
-            let mut f =
-                Flow::after_round(Params { profile: Profile::Ns3, ..DELAY_ONLY }, base, rtt);
+            let mut f = Flow::after_round(
+                firstflight::with!(Params { profile: Profile::Ns3, ..DELAY_ONLY }),
+                base,
+                rtt,
+            );
             assert_eq!(
                 reason(f.samples(&[rtt; 8], 3 * MS)),
                 expected,
@@ -552,7 +568,11 @@ fn each_detector_can_be_switched_off() {
         (false, true, Some((9, ExitReason::Delay))),
         (false, false, None),
     ] {
-        let mut f = Flow::after_round(Params { train, delay, ..Params::LINUX }, 30 * MS, 35 * MS);
+        let mut f = Flow::after_round(
+            firstflight::with!(Params { train, delay, ..Params::LINUX }),
+            30 * MS,
+            35 * MS,
+        );
         assert_eq!(
             reason(f.samples(&[35 * MS; 8], 2 * MS)),
             expected,
@@ -564,7 +584,11 @@ fn each_detector_can_be_switched_off() {
 /// Shows GVISOR hystart-train.
 #[test]
 fn gvisors_train_knows_the_last_round_with_the_delay_detector_off() {
-    let mut f = Flow::after_round(Params { delay: false, ..Params::GVISOR }, 4 * MS, 5 * MS);
+    let mut f = Flow::after_round(
+        firstflight::with!(Params { delay: false, ..Params::GVISOR }),
+        4 * MS,
+        5 * MS,
+    );
     assert_eq!(
         reason(f.samples(&[5 * MS; 3], MS)),
         Some((4, ExitReason::Train)),
@@ -584,7 +608,7 @@ fn the_older_gates_notice_the_end_of_a_round_later() {
         (RollAt::Growth, 15, true, true),
         (RollAt::Growth, 100, false, false),
     ] {
-        let mut f = Flow::new(Params { roll_at, ..Params::LINUX });
+        let mut f = Flow::new(firstflight::with!(Params { roll_at, ..Params::LINUX }));
         f.w.cwnd = segments * MSS;
         f.cx.limited = limited;
         f.roll(T0, 40 * MS);
@@ -592,7 +616,7 @@ fn the_older_gates_notice_the_end_of_a_round_later() {
             Told { now: Time(T0), acked: MSS, una: Seq(f.una), nxt: Seq(f.nxt), ..Told::default() };
         f.alg.grow(&ack.ack(), MSS, &mut f.w, &f.cx);
         assert_eq!(
-            f.alg.rounds(),
+            f.alg.status().rounds,
             Some(u32::from(rolls)),
             "{roll_at:?}, {segments} segments, limited: {limited}"
         );
@@ -621,7 +645,11 @@ fn an_exit_may_keep_a_part_of_the_window() {
         (Ratio::new(1, 100), 100, Some(2)),
         (Ratio::new(3, 2), 100, None),
     ] {
-        let mut f = Flow::after_round(Params { exit_scale: scale, ..DELAY_ONLY }, 40 * MS, 50 * MS);
+        let mut f = Flow::after_round(
+            firstflight::with!(Params { exit_scale: scale, ..DELAY_ONLY }),
+            40 * MS,
+            50 * MS,
+        );
         f.w.cwnd = segments * MSS;
         let (_, leave) = f.samples(&[50 * MS; 8], MS).expect("the delay rose");
         assert_eq!(leave.cwnd, expected.map(|n| n * MSS), "the window after an exit with {scale}");
@@ -688,11 +716,8 @@ fn steps(max_gap: u64) -> impl Strategy<Value = Vec<Step>> {
 fn params() -> impl Strategy<Value = Params> {
     let base = prop_oneof![Just(Params::LINUX), Just(Params::GVISOR), Just(Params::NS3)];
     let roll_at = prop_oneof![Just(RollAt::Sample), Just(RollAt::BehindGate), Just(RollAt::Growth)];
-    (base, any::<bool>(), any::<bool>(), roll_at).prop_map(|(base, train, delay, roll_at)| Params {
-        train,
-        delay,
-        roll_at,
-        ..base
+    (base, any::<bool>(), any::<bool>(), roll_at).prop_map(|(base, train, delay, roll_at)| {
+        firstflight::with!(Params { train, delay, roll_at, ..base })
     })
 }
 
@@ -722,7 +747,7 @@ proptest! {
         if let Some((_, leave)) = exits.first() {
             prop_assert_eq!(leave.ssthresh, segments * MSS, "the threshold is the window");
             prop_assert!(segments >= params.low_window, "left at {} segments, below the low window", segments);
-            prop_assert!(params.profile != Profile::Gvisor || f.alg.rounds() >= Some(2), "gVisor left in its first round");
+            prop_assert!(params.profile != Profile::Gvisor || f.alg.status().rounds >= Some(2), "gVisor left in its first round");
         } else {
             prop_assert_eq!(f.w.ssthresh, UNSET_SSTHRESH, "no exit, but a threshold");
         }
@@ -734,7 +759,7 @@ proptest! {
     fn more_delay_never_removes_an_exit_and_one_low_sample_prevents_it(
         rtts in prop::collection::vec(40_000..60_000_u64, 9..40), raise in 0..20_000_u64, low in 0..9_usize, ns3 in any::<bool>(),
     ) {
-        let params = if ns3 { Params { train: false, ..Params::NS3 } } else { DELAY_ONLY };
+        let params = if ns3 { firstflight::with!(Params { train: false, ..Params::NS3 }) } else { DELAY_ONLY };
         let run = |rtts: &[u64]| {
             let mut f = Flow::after_round(params, 40 * MS, rtts[0] * US);
             f.samples(&rtts[1..].iter().map(|r| r * US).collect::<Vec<_>>(), MS).map(|(n, _)| n)
@@ -800,7 +825,7 @@ proptest! {
     fn ns3_delay_never_fires_below_twice_the_path(
         base in 1..1_000_u64, queue in prop::collection::vec(0..=1_000_u64, 9..100),
     ) {
-        let mut f = Flow::after_round(Params { train: false, ..Params::NS3 }, base * MS, base * MS);
+        let mut f = Flow::after_round(firstflight::with!(Params { train: false, ..Params::NS3 }), base * MS, base * MS);
         let rtts: Vec<u64> = queue.iter().map(|q| base * MS + base * q * US).collect();
         prop_assert_eq!(f.samples(&rtts, MS), None, "an RTT of at most twice {} ms", base);
     }
@@ -813,10 +838,10 @@ proptest! {
     ) {
         let mut alg = HyStart::new(params);
         for (kind, [now, rtt, una, nxt, cwnd, acked], flag) in events {
-            let cx = Context {
+            let cx = firstflight::with!(Context {
                 mss: (acked >> 48) + 1, paced: flag, max_burst: nxt, limited: !flag,
                 young_epoch: kind == 7 && Context::is_young(Some(Nanos(una))), ..context()
-            };
+            });
             let mut w = Window { cwnd, ssthresh: UNSET_SSTHRESH };
             let ack = Told { now: Time(now), acked, rtt: (!flag).then_some(Nanos(rtt)), srtt: Some(Nanos(una)), flight: cwnd, una: Seq(una), nxt: Seq(nxt), ..Told::default() };
             match kind {

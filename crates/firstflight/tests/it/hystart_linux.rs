@@ -141,7 +141,7 @@ fn run(seed: u64, keeps_rate: bool) -> (u64, Found, Found) {
     let lazy = [0, 5][random.below(2) as usize];
     let start = 1_000_000 + random.below(1 << 32);
     let isn = u64::from(u32::MAX) - random.below(200) * MSS;
-    let config = Config { paced, ..Config::tcp(MSS) };
+    let config = firstflight::with!(Config { paced, ..Config::tcp(MSS) });
     let mut core = Controller::new(
         HyStart::default(),
         Cubic::default(),

@@ -10,7 +10,7 @@ use firstflight::startup::hystart_plus_plus::{
     Baseline, FreshSamples, HyStartPlusPlus, Mode, Params, Rearm, RoundEnd, SavedStage,
 };
 use firstflight::startup::{
-    ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Handover, Leave, Startup, Verdict,
+    ExitReason, GAIN_AVOIDANCE, GAIN_SLOW_START, Handover, Leave, Pacing, Startup, Verdict,
 };
 use firstflight::units::{Nanos, Ratio, Seq, Time, UNSET_SSTHRESH};
 use proptest::prelude::*;
@@ -22,10 +22,14 @@ const MS: u64 = 1_000_000;
 const FLIGHT: u64 = 1_000;
 
 const RFC: Params = Params::RFC9406;
-const LITERAL: Params = Params { fresh_samples: FreshSamples::Never, ..RFC };
+const LITERAL: Params = firstflight::with!(Params { fresh_samples: FreshSamples::Never, ..RFC });
 
 fn context() -> Context {
-    Context { transport: Transport::Tcp, max_burst: 65_536, ..context::quic(MSS) }
+    firstflight::with!(Context {
+        transport: Transport::Tcp,
+        max_burst: 65_536,
+        ..context::quic(MSS)
+    })
 }
 
 /// A sender around the algorithm: counts packets, ends rounds when told, applies what the algorithm
@@ -67,7 +71,11 @@ impl Flow {
     fn in_css(params: Params) -> Flow {
         let mut f = Flow::after_round(params, 40 * MS);
         f.samples(&[45 * MS; 8]);
-        assert_eq!(f.alg.phase(), Phase::Css, "eight samples of 45 ms after a round of 40 ms");
+        assert_eq!(
+            f.alg.status().phase,
+            Phase::Css,
+            "eight samples of 45 ms after a round of 40 ms"
+        );
         f
     }
 
@@ -178,7 +186,7 @@ impl Flow {
             == s.css_returns
                 + s.css_exits
                 + s.css_interrupted
-                + u32::from(self.alg.phase() == Phase::Css)
+                + u32::from(self.alg.status().phase == Phase::Css)
     }
 }
 
@@ -206,7 +214,11 @@ fn row_1_the_rise_is_an_eighth_between_4_and_16_ms() {
         for (below, expected) in [(0, Phase::Css), (1, Phase::Startup)] {
             let mut f = Flow::after_round(RFC, base_ms * MS);
             f.samples(&[base_ms * MS + rise_us * US - below; 8]);
-            assert_eq!(f.alg.phase(), expected, "{base_ms} ms and {rise_us} us less {below} ns");
+            assert_eq!(
+                f.alg.status().phase,
+                expected,
+                "{base_ms} ms and {rise_us} us less {below} ns"
+            );
         }
     }
 }
@@ -225,7 +237,7 @@ fn rows_2_to_4_eight_samples_above_the_threshold_lead_into_css() {
     for (row, rtts, expected) in rows {
         let mut f = Flow::after_round(RFC, 40 * MS);
         f.samples(rtts);
-        assert_eq!(f.alg.phase(), expected, "{row}");
+        assert_eq!(f.alg.status().phase, expected, "{row}");
         assert_eq!(
             f.signal("hspp_css_base_ns"),
             (expected == Phase::Css).then_some(45 * MS),
@@ -241,8 +253,8 @@ fn row_5_without_a_round_before_nothing_is_judged() {
     for i in 1..=20 {
         f.samples(&[i * i * MS]);
     }
-    assert_eq!(f.alg.phase(), Phase::Startup, "20 samples of the first round");
-    assert_eq!(f.alg.rounds(), Some(0), "no round has ended");
+    assert_eq!(f.alg.status().phase, Phase::Startup, "20 samples of the first round");
+    assert_eq!(f.alg.status().rounds, Some(0), "no round has ended");
 }
 
 // RFC 9406: growth
@@ -251,11 +263,13 @@ fn row_5_without_a_round_before_nothing_is_judged() {
 /// start larger by a quarter of the threshold.
 #[test]
 fn how_far_a_flight_gets_depends_on_the_stage() {
-    let reach = |f: &Flow| (f.alg.reach(80_000, f.w, &f.cx), f.alg.reach_beside(80_000, f.w));
-    assert_eq!(reach(&Flow::after_round(RFC, 40 * MS)), (160_000, None));
-    assert_eq!(reach(&Flow::in_css(RFC)), (100_000, None));
+    let reach = |f: &Flow| {
+        [f.w.cwnd, f.w.ssthresh].map(|cwnd| f.alg.reach(80_000, Window { cwnd, ..f.w }, &f.cx))
+    };
+    assert_eq!(reach(&Flow::after_round(RFC, 40 * MS)), [160_000, 0]);
+    assert_eq!(reach(&Flow::in_css(RFC)), [100_000, 0]);
     let lss = Flow::in_lss(Params::DRAFT03, 1_200, 24_000);
-    assert_eq!(reach(&lss).1, Some(86_000));
+    assert_eq!(reach(&lss)[1], 86_000);
 }
 
 /// Shows RFC9406 4.2-15.
@@ -292,7 +306,7 @@ fn rows_8_and_9_an_ack_counts_eight_segments_unpaced_and_all_when_paced() {
             [(Flow::after_round(RFC, 40 * MS), slow_start), (Flow::in_css(RFC), css)]
         {
             (f.cx.transport, f.cx.paced) = (transport, paced);
-            assert_eq!(f.ack(20 * MSS, None), expected, "{row} in {:?}", f.alg.phase());
+            assert_eq!(f.ack(20 * MSS, None), expected, "{row} in {:?}", f.alg.status().phase);
         }
     }
 }
@@ -317,11 +331,11 @@ fn row_10_a_lower_rtt_leads_back_with_the_eighth_sample() {
         let mut f = Flow::in_css(RFC);
         f.end_round(Some(60 * MS));
         f.samples(&[low; 7]);
-        assert_eq!(f.alg.phase(), Phase::Css, "seven samples of {low} ns");
+        assert_eq!(f.alg.status().phase, Phase::Css, "seven samples of {low} ns");
         f.samples(&[50 * MS]);
         let expected = if back { Phase::Startup } else { Phase::Css };
         assert_eq!(
-            f.alg.phase(),
+            f.alg.status().phase,
             expected,
             "the minimum {low} ns at the eighth sample, the baseline being 45 ms"
         );
@@ -333,12 +347,16 @@ fn row_10_a_lower_rtt_leads_back_with_the_eighth_sample() {
 fn row_11_the_samples_that_led_into_css_do_not_lead_out() {
     let mut f = Flow::in_css(RFC);
     f.samples(&[44 * MS; 7]);
-    assert_eq!(f.alg.phase(), Phase::Css, "seven fresh samples");
+    assert_eq!(f.alg.status().phase, Phase::Css, "seven fresh samples");
     f.samples(&[44 * MS]);
-    assert_eq!(f.alg.phase(), Phase::Startup, "eight fresh samples");
+    assert_eq!(f.alg.status().phase, Phase::Startup, "eight fresh samples");
     let mut f = Flow::in_css(LITERAL);
     f.samples(&[44 * MS]);
-    assert_eq!(f.alg.phase(), Phase::Startup, "read literally the samples of the round count on");
+    assert_eq!(
+        f.alg.status().phase,
+        Phase::Startup,
+        "read literally the samples of the round count on"
+    );
 }
 
 /// Shows OURS css-fresh.
@@ -348,9 +366,11 @@ fn exception_read_literally_one_round_can_swing_in_and_out() {
     // each changes the phase.
     let falling =
         [50, 50, 50, 50, 50, 50, 50, 50, 49, 49, 48, 48, 47, 47, 46, 46].map(|ms| ms * MS);
-    for (params, entries) in
-        [(LITERAL, 5), (RFC, 1), (Params { baseline: Baseline::EntryThreshold, ..LITERAL }, 1)]
-    {
+    for (params, entries) in [
+        (LITERAL, 5),
+        (RFC, 1),
+        (firstflight::with!(Params { baseline: Baseline::EntryThreshold, ..LITERAL }), 1),
+    ] {
         let mut f = Flow::after_round(params, 40 * MS);
         f.samples(&falling);
         assert_eq!(
@@ -375,10 +395,10 @@ fn a_baseline_at_the_way_in_lets_out_only_what_cannot_come_in() {
         (Baseline::EntryThreshold, 45 * MS, Phase::Css),
         (Baseline::EntryThreshold, 45 * MS - 1, Phase::Startup),
     ] {
-        let mut f = Flow::after_round(Params { baseline, ..RFC }, 40 * MS);
+        let mut f = Flow::after_round(firstflight::with!(Params { baseline, ..RFC }), 40 * MS);
         f.samples(&[50 * MS; 8]);
         f.samples(&[low; 8]);
-        assert_eq!(f.alg.phase(), phase, "{baseline:?} with {low} ns");
+        assert_eq!(f.alg.status().phase, phase, "{baseline:?} with {low} ns");
     }
 }
 
@@ -391,11 +411,11 @@ fn row_13_after_a_return_the_rounds_count_from_zero() {
     }
     assert_eq!(f.signal("hspp_css_rounds"), Some(3), "rounds before the return");
     f.samples(&[41 * MS; 8]);
-    assert_eq!(f.alg.phase(), Phase::Startup, "41 ms is below the baseline");
+    assert_eq!(f.alg.status().phase, Phase::Startup, "41 ms is below the baseline");
     f.end_round(Some(41 * MS));
     f.samples(&[60 * MS; 8]);
     assert_eq!(
-        (f.alg.phase(), f.signal("hspp_css_rounds")),
+        (f.alg.status().phase, f.signal("hspp_css_rounds")),
         (Phase::Css, Some(0)),
         "after the second rise"
     );
@@ -413,7 +433,7 @@ fn row_23_the_application_limit_stops_growth_and_nothing_else() {
     let before = f.w;
     f.samples(&[44 * MS; 8]);
     assert_eq!(
-        (f.alg.phase(), f.w),
+        (f.alg.status().phase, f.w),
         (Phase::Startup, before),
         "back in slow start with the window unchanged"
     );
@@ -438,7 +458,7 @@ fn row_12_css_ends_with_its_fifth_round_the_round_of_the_entry_included() {
     };
     assert_eq!(f.end_round(Some(46 * MS)), Verdict::Leave(expected), "the fifth round");
     assert_eq!(
-        (f.alg.save().looks(), f.alg.phase()),
+        (f.alg.save().looks(), f.alg.status().phase),
         (false, Phase::Startup),
         "afterwards it looks for nothing"
     );
@@ -451,7 +471,7 @@ fn row_14_a_round_ends_when_its_mark_is_reached() {
         let mut f = Flow::after_round(RFC, 40 * MS);
         (f.una, f.nxt) = (una, 3 * FLIGHT);
         f.deliver(MSS, None);
-        assert_eq!(f.alg.rounds(), Some(1 + rolls), "una {una}, windowEnd {}", 2 * FLIGHT);
+        assert_eq!(f.alg.status().rounds, Some(1 + rolls), "una {una}, windowEnd {}", 2 * FLIGHT);
         assert_eq!(
             f.signal("hspp_window_end"),
             Some((2 + u64::from(rolls)) * FLIGHT),
@@ -466,20 +486,20 @@ fn the_first_data_ack_ends_a_round_of_one_sample() {
     // Literally the mark stands before the first packet. The rest of the first flight is judged by
     // that one sample, unless told to wait.
     for (skip_first_flight, phase) in [(false, Phase::Css), (true, Phase::Startup)] {
-        let mut alg = HyStartPlusPlus::new(Params { skip_first_flight, ..RFC });
+        let mut alg = HyStartPlusPlus::new(firstflight::with!(Params { skip_first_flight, ..RFC }));
         alg.start(Time(0), Seq(0));
         let mut f = Flow { alg, una: 1, nxt: 10, ..Flow::new(RFC) };
         f.deliver(MSS, Some(40 * MS));
-        assert_eq!(f.alg.rounds(), Some(1), "the first data ACK ends a round");
+        assert_eq!(f.alg.status().rounds, Some(1), "the first data ACK ends a round");
         f.samples(&[45 * MS; 8]);
         assert_eq!(
-            f.alg.phase(),
+            f.alg.status().phase,
             phase,
             "packets of the first flight queue behind each other, skip_first_flight {skip_first_flight}"
         );
         f.end_round(Some(45 * MS));
         f.samples(&[51 * MS; 8]);
-        assert_eq!(f.alg.phase(), Phase::Css, "the second flight is judged either way");
+        assert_eq!(f.alg.status().phase, Phase::Css, "the second flight is judged either way");
     }
 }
 
@@ -487,11 +507,11 @@ fn the_first_data_ack_ends_a_round_of_one_sample() {
 #[test]
 fn a_round_without_a_sample_blinds_the_next_one_unless_the_minimum_is_kept() {
     for (keep_last_min, phase) in [(false, Phase::Startup), (true, Phase::Css)] {
-        let mut f = Flow::after_round(Params { keep_last_min, ..RFC }, 40 * MS);
+        let mut f = Flow::after_round(firstflight::with!(Params { keep_last_min, ..RFC }), 40 * MS);
         f.end_round(None);
         f.samples(&[60 * MS; 8]);
         assert_eq!(
-            (f.alg.phase(), f.alg.stats().empty_rounds),
+            (f.alg.status().phase, f.alg.stats().empty_rounds),
             (phase, 1),
             "keep_last_min {keep_last_min}"
         );
@@ -514,7 +534,7 @@ fn rows_15_and_16_congestion_ends_it_for_good() {
             f.end_round(Some(40 * MS));
             f.samples(&[90 * MS; 20]);
             assert_eq!(
-                (f.alg.phase(), f.growth_per_four()),
+                (f.alg.status().phase, f.growth_per_four()),
                 (Phase::Startup, 4),
                 "{row}: a later slow start is classic, {signal:?}"
             );
@@ -543,7 +563,8 @@ fn row_18_lss_grows_by_a_quarter_of_its_threshold_per_window() {
 /// Shows LSS growth-1.
 #[test]
 fn row_19_lss_with_an_integer_k_is_faster_at_first() {
-    let mut f = Flow::in_lss(Params { int_k: true, ..Params::DRAFT03 }, 1_200, 24_000);
+    let mut f =
+        Flow::in_lss(firstflight::with!(Params { int_k: true, ..Params::DRAFT03 }), 1_200, 24_000);
     assert_eq!(
         [f.ack(1_200, None), f.ack(1_200, None)],
         [300, 300],
@@ -572,14 +593,14 @@ fn row_21_the_draft_judges_nothing_below_16_segments() {
     for (params, segments, phase) in [
         (Params::DRAFT03, 15, Phase::Startup),
         (Params::DRAFT03, 16, Phase::Lss),
-        (Params { low_cwnd: 16, ..RFC }, 15, Phase::Startup),
-        (Params { low_cwnd: 16, ..RFC }, 16, Phase::Css),
+        (firstflight::with!(Params { low_cwnd: 16, ..RFC }), 15, Phase::Startup),
+        (firstflight::with!(Params { low_cwnd: 16, ..RFC }), 16, Phase::Css),
         (RFC, 2, Phase::Css),
     ] {
         let mut f = Flow::after_round(params, 40 * MS);
         f.w.cwnd = segments * MSS;
         f.samples(&[45 * MS; 8]);
-        assert_eq!(f.alg.phase(), phase, "{segments} segments, limit {}", params.low_cwnd);
+        assert_eq!(f.alg.status().phase, phase, "{segments} segments, limit {}", params.low_cwnd);
     }
 }
 
@@ -587,7 +608,8 @@ fn row_21_the_draft_judges_nothing_below_16_segments() {
 #[test]
 fn row_22_congestion_ends_lss_for_good() {
     for rearm in [Rearm::Never, Rearm::Idle, Rearm::Rto, Rearm::Always] {
-        let mut f = Flow::in_lss(Params { rearm, ..Params::DRAFT03 }, MSS, 100 * MSS);
+        let mut f =
+            Flow::in_lss(firstflight::with!(Params { rearm, ..Params::DRAFT03 }), MSS, 100 * MSS);
         f.congestion(Signal::Ecn);
         assert_eq!(
             f.alg.beside_avoidance(&Told::default().ack(), MSS, f.w, &f.cx),
@@ -600,7 +622,7 @@ fn row_22_congestion_ends_lss_for_good() {
         f.end_round(Some(40 * MS));
         f.samples(&[90 * MS; 20]);
         assert_eq!(
-            (f.alg.phase(), f.growth_per_four()),
+            (f.alg.status().phase, f.growth_per_four()),
             (Phase::Startup, 4),
             "a later slow start is classic with {rearm:?}"
         );
@@ -622,7 +644,8 @@ fn lss_counts_eight_segments_per_ack_unpaced() {
     for (paced, l, segments) in
         [(true, None, 20), (false, None, 8), (false, Some(2), 2), (true, Some(2), 20)]
     {
-        let mut f = Flow::in_lss(Params { l, ..Params::DRAFT03 }, MSS, 100 * MSS);
+        let mut f =
+            Flow::in_lss(firstflight::with!(Params { l, ..Params::DRAFT03 }), MSS, 100 * MSS);
         f.cx.paced = paced;
         assert_eq!(
             f.ack(20 * MSS, None),
@@ -636,23 +659,23 @@ fn lss_counts_eight_segments_per_ack_unpaced() {
 fn after_idling_lss_doubles_back_to_its_threshold_at_the_gain_of_slow_start() {
     let mut f = Flow::in_lss(Params::DRAFT03, MSS, 100 * MSS);
     assert_eq!(
-        (f.alg.pacing_gain(), f.alg.phase()),
-        (GAIN_AVOIDANCE, Phase::Lss),
+        (f.alg.pacing(), f.alg.status().phase),
+        (Pacing::Gain(GAIN_AVOIDANCE), Phase::Lss),
         "above the threshold"
     );
     f.w.cwnd = 10 * MSS;
     assert_eq!(f.ack(10 * MSS, None), 10 * MSS, "below it the window doubles");
     assert_eq!(
-        (f.alg.pacing_gain(), f.alg.phase()),
-        (GAIN_SLOW_START, Phase::Startup),
+        (f.alg.pacing(), f.alg.status().phase),
+        (Pacing::default(), Phase::Startup),
         "below the threshold"
     );
     f.w.cwnd = 100 * MSS;
     assert_eq!(f.alg.reached(), ExitReason::Threshold, "its own threshold is no end");
     f.ack(MSS, None);
     assert_eq!(
-        (f.alg.pacing_gain(), f.alg.phase()),
-        (GAIN_AVOIDANCE, Phase::Lss),
+        (f.alg.pacing(), f.alg.status().phase),
+        (Pacing::Gain(GAIN_AVOIDANCE), Phase::Lss),
         "above it again"
     );
 }
@@ -684,7 +707,7 @@ fn property_8_lss_grows_by_a_quarter_of_the_threshold_per_round_trip() {
 /// Shows RFC9406 4.3-5.
 #[test]
 fn without_css_the_first_rise_ends_startup() {
-    let mut f = Flow::after_round(Params { css_rounds: 0, ..RFC }, 40 * MS);
+    let mut f = Flow::after_round(firstflight::with!(Params { css_rounds: 0, ..RFC }), 40 * MS);
     f.samples(&[45 * MS; 8]);
     let expected = Leave {
         reason: ExitReason::Delay,
@@ -700,7 +723,7 @@ fn without_css_the_first_rise_ends_startup() {
 /// Shows RFC9406 4.3-4, RFC9406 4.3-5.
 #[test]
 fn rounds_and_divisor_of_css_are_options() {
-    let mut f = Flow::in_css(Params { css_rounds: 2, css_divisor: 8, ..RFC });
+    let mut f = Flow::in_css(firstflight::with!(Params { css_rounds: 2, css_divisor: 8, ..RFC }));
     assert_eq!(f.ack(16 * MSS, None), 2 * MSS, "an eighth of 16 segments");
     assert_eq!(f.end_round(Some(46 * MS)), Verdict::Stay, "the first of two rounds");
     assert!(matches!(f.end_round(Some(46 * MS)), Verdict::Leave(_)), "the second of two rounds");
@@ -709,7 +732,7 @@ fn rounds_and_divisor_of_css_are_options() {
 #[test]
 fn rounds_of_an_idle_application_need_not_count() {
     for (css_count_limited, rounds) in [(false, 3), (true, 1)] {
-        let mut f = Flow::in_css(Params { css_count_limited, ..RFC });
+        let mut f = Flow::in_css(firstflight::with!(Params { css_count_limited, ..RFC }));
         f.end_round(Some(46 * MS));
         f.ack(MSS, Some(46 * MS));
         f.end_round(Some(46 * MS));
@@ -732,7 +755,7 @@ fn it_runs_again_only_when_told() {
         (Rearm::Rto, false, true, false),
         (Rearm::Always, true, true, true),
     ] {
-        let mut cut = Flow::in_css(Params { rearm, ..RFC });
+        let mut cut = Flow::in_css(firstflight::with!(Params { rearm, ..RFC }));
         cut.congestion(Signal::Loss);
         let looks = |alg: &HyStartPlusPlus| alg.save().looks();
         assert_eq!(looks(&cut.alg), at_once, "{rearm:?} right after congestion");
@@ -750,9 +773,9 @@ fn it_runs_again_only_when_told() {
 /// Shows RFC9406 4.3-12.
 #[test]
 fn running_again_forgets_everything_but_the_counters() {
-    let mut f = Flow::in_css(Params { rearm: Rearm::Rto, ..RFC });
+    let mut f = Flow::in_css(firstflight::with!(Params { rearm: Rearm::Rto, ..RFC }));
     f.alg.on_timeout(Timeout::Rto, Time(0), Seq(f.nxt));
-    let mut fresh = HyStartPlusPlus::new(Params { rearm: Rearm::Rto, ..RFC });
+    let mut fresh = HyStartPlusPlus::new(firstflight::with!(Params { rearm: Rearm::Rto, ..RFC }));
     fresh.start(Time(0), Seq(f.nxt));
     for name in [
         "hspp_last_min_ns",
@@ -792,7 +815,7 @@ fn growth_stops_at_a_threshold_and_hands_on_what_it_did_not_use() {
             (f.w.cwnd, grown.leftover),
             (101 * MSS, leftover),
             "room for one segment, four acknowledged, in {:?}",
-            f.alg.phase()
+            f.alg.status().phase
         );
     }
     let mut f = Flow::in_css(RFC);
@@ -819,7 +842,7 @@ fn a_false_alarm_restores_the_phase_with_its_baseline_and_rounds() {
     f.congestion(Signal::Loss);
     f.alg.restore(saved);
     f.w = window;
-    assert_eq!(f.alg.phase(), Phase::Css, "the phase");
+    assert_eq!(f.alg.status().phase, Phase::Css, "the phase");
     assert_eq!(
         (f.signal("hspp_css_base_ns"), f.signal("hspp_css_rounds")),
         (Some(45 * MS), Some(1)),
@@ -831,8 +854,8 @@ fn a_false_alarm_restores_the_phase_with_its_baseline_and_rounds() {
         cut.congestion(Signal::Loss);
         cut.alg.restore(flow.alg.save());
         assert_eq!(
-            (cut.alg.phase(), cut.alg.save()),
-            (flow.alg.phase(), flow.alg.save()),
+            (cut.alg.status().phase, cut.alg.save()),
+            (flow.alg.status().phase, flow.alg.save()),
             "the phase restored"
         );
     }
@@ -846,7 +869,7 @@ fn pacing_follows_the_phase() {
         (Flow::in_css(RFC), GAIN_AVOIDANCE),
         (Flow::in_lss(Params::DRAFT03, MSS, 100 * MSS), GAIN_AVOIDANCE),
     ] {
-        assert_eq!(f.alg.pacing_gain(), gain, "in {:?}", f.alg.phase());
+        assert_eq!(f.alg.pacing(), Pacing::Gain(gain), "in {:?}", f.alg.status().phase);
     }
 }
 
@@ -941,8 +964,11 @@ fn each_reading_of_the_rounds_end_and_of_fresh_samples_is_that_of_an_independent
             .collect();
         let mut first = Vec::new();
         for (at, &(end, fresh)) in readings.iter().enumerate() {
-            let mut alg =
-                HyStartPlusPlus::new(Params { round_end: end, fresh_samples: fresh, ..RFC });
+            let mut alg = HyStartPlusPlus::new(firstflight::with!(Params {
+                round_end: end,
+                fresh_samples: fresh,
+                ..RFC
+            }));
             alg.start(Time(0), Seq(0));
             let mut w = Window { cwnd: 100 * MSS, ssthresh: UNSET_SSTHRESH };
             let mut model = Reading {
@@ -962,7 +988,7 @@ fn each_reading_of_the_rounds_end_and_of_fresh_samples_is_that_of_an_independent
                     let ack = Told { acked: MSS, rtt: Some(Nanos(rtt)), una: Seq(una), nxt: Seq(nxt), ..Told::default() };
                     alg.grow(&ack.ack(), MSS, &mut w, &context());
                     let expected = (model.ack(una, nxt, rtt), model.over);
-                    let found = (alg.phase(), alg.stats().css_exits > 0);
+                    let found = (alg.status().phase, alg.stats().css_exits > 0);
                     assert_eq!(found, expected, "course {seed}, ACK {step}, {end:?}, {fresh:?}: phase, and whether startup is over");
                     found
                 })
@@ -985,7 +1011,7 @@ fn each_reading_of_the_rounds_end_and_of_fresh_samples_is_that_of_an_independent
 #[test]
 fn a_round_ends_with_its_last_packet_or_with_the_first_of_the_next() {
     for (end, expected) in [(RoundEnd::Reached, [0, 1, 1, 1]), (RoundEnd::Passed, [0, 0, 0, 1])] {
-        let mut alg = HyStartPlusPlus::new(Params { round_end: end, ..RFC });
+        let mut alg = HyStartPlusPlus::new(firstflight::with!(Params { round_end: end, ..RFC }));
         alg.start(Time(0), Seq(10));
         let mut w = Window { cwnd: 100 * MSS, ssthresh: UNSET_SSTHRESH };
         // Nine of ten packets, the tenth, an ACK of nothing new while nothing more is sent, the
@@ -1017,17 +1043,19 @@ fn history() -> impl Strategy<Value = Vec<Step>> {
 fn options() -> impl Strategy<Value = Params> {
     let baseline = prop_oneof![Just(Baseline::CurrentRoundMin), Just(Baseline::EntryThreshold)];
     (any::<[bool; 6]>(), baseline, 1..7_u8, 1..6_u32).prop_map(
-        |([lss, fresh, keep, skip, int_k, count], baseline, css_rounds, css_divisor)| Params {
-            mode: if lss { Mode::Lss } else { Mode::Css },
-            fresh_samples: if fresh { FreshSamples::Always } else { FreshSamples::Never },
-            keep_last_min: keep,
-            skip_first_flight: skip,
-            int_k,
-            css_count_limited: count,
-            baseline,
-            css_rounds,
-            css_divisor,
-            ..RFC
+        |([lss, fresh, keep, skip, int_k, count], baseline, css_rounds, css_divisor)| {
+            firstflight::with!(Params {
+                mode: if lss { Mode::Lss } else { Mode::Css },
+                fresh_samples: if fresh { FreshSamples::Always } else { FreshSamples::Never },
+                keep_last_min: keep,
+                skip_first_flight: skip,
+                int_k,
+                css_count_limited: count,
+                baseline,
+                css_rounds,
+                css_divisor,
+                ..RFC
+            })
         },
     )
 }
@@ -1063,9 +1091,9 @@ proptest! {
         let mut f = Flow::new(params);
         let last = steps.len() - 1;
         for (i, &step) in steps.iter().enumerate() {
-            let (phase, before, rounds) = (f.alg.phase(), f.w.cwnd, f.alg.stats().css_rounds);
+            let (phase, before, rounds) = (f.alg.status().phase, f.w.cwnd, f.alg.stats().css_rounds);
             let verdict = f.step(step);
-            let (now, grown, acked) = (f.alg.phase(), f.w.cwnd - before, step.0);
+            let (now, grown, acked) = (f.alg.status().phase, f.w.cwnd - before, step.0);
             match phase {
                 Phase::Css => {
                     prop_assert!(grown <= acked.div_ceil(u64::from(params.css_divisor)), "CSS grew by {grown} for {acked}");
@@ -1130,7 +1158,7 @@ proptest! {
         for (acked, sampled, rolls, limited) in steps {
             f.step((acked, sampled.map(|_| rtt), rolls, limited));
         }
-        prop_assert_eq!((f.alg.phase(), f.alg.stats().css_entries, f.left), (Phase::Startup, 0, None), "an RTT of {} x 100 us", rtt);
+        prop_assert_eq!((f.alg.status().phase, f.alg.stats().css_entries, f.left), (Phase::Startup, 0, None), "an RTT of {} x 100 us", rtt);
     }
 
     /// Property 7: a step at the boundary of a round is seen in the first full round after it iff it is high enough, and taken back
@@ -1146,10 +1174,10 @@ proptest! {
         f.samples(&vec![high; per_round - 1]);
         f.end_round(Some(high));
         let expected = if off >= 0 { Phase::Css } else { Phase::Startup };
-        prop_assert_eq!(f.alg.phase(), expected, "a step from {} to {} ns", base, high);
+        prop_assert_eq!(f.alg.status().phase, expected, "a step from {} to {} ns", base, high);
         f.samples(&vec![base; per_round - 1]);
         f.end_round(Some(base));
-        prop_assert_eq!(f.alg.phase(), Phase::Startup, "the step is gone for a round of {} samples", per_round);
+        prop_assert_eq!(f.alg.status().phase, Phase::Startup, "the step is gone for a round of {} samples", per_round);
         prop_assert_eq!(f.alg.stats().css_returns, f.alg.stats().css_entries, "every entry was taken back");
     }
 
@@ -1160,9 +1188,9 @@ proptest! {
         l in any::<Option<u64>>(), css_divisor in any::<u32>(),
         events in prop::collection::vec((0..9_u8, any::<[u64; 6]>(), any::<[bool; 3]>()), 1..200),
     ) {
-        let mut alg = HyStartPlusPlus::new(Params { rearm, l, css_divisor, ..params });
+        let mut alg = HyStartPlusPlus::new(firstflight::with!(Params { rearm, l, css_divisor, ..params }));
         for (kind, [rtt, una, nxt, cwnd, acked, ssthresh], [paced, limited, sampled]) in events {
-            let cx = Context { mss: rtt >> 48, paced, limited, ..context() };
+            let cx = firstflight::with!(Context { mss: rtt >> 48, paced, limited, ..context() });
             let mut w = Window { cwnd, ssthresh };
             let ack = Told { acked, rtt: sampled.then_some(Nanos(rtt)), una: Seq(una), nxt: Seq(nxt), ..Told::default() };
             match kind {
@@ -1179,7 +1207,7 @@ proptest! {
                 }
             }
             let s = alg.stats();
-            let inside = u32::from(alg.phase() == Phase::Css);
+            let inside = u32::from(alg.status().phase == Phase::Css);
             prop_assert_eq!(s.css_entries + s.css_resumed, s.css_returns + s.css_exits + s.css_interrupted + inside, "counters {:?}", s);
             alg.signals(&mut |_, _| {});
         }
@@ -1199,7 +1227,7 @@ fn exception_to_property_1_an_unpaced_ack_beyond_eight_segments_is_cut() {
 fn acks_between_rounds_belong_to_none_on_request() {
     for (round_end, samples) in [(RoundEnd::Passed, 3), (RoundEnd::Limbo, 1)] {
         let limbo = round_end == RoundEnd::Limbo;
-        let mut f = Flow::after_round(Params { round_end, ..RFC }, 40 * MS);
+        let mut f = Flow::after_round(firstflight::with!(Params { round_end, ..RFC }), 40 * MS);
         f.samples(&[41 * MS; 3]);
         let nxt = Seq(f.nxt + 10);
         f.alg.on_sent(&Sent { nxt, ..Sent::default() }, f.w, &f.cx);

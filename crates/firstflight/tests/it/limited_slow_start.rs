@@ -10,10 +10,14 @@ use firstflight::units::UNSET_SSTHRESH;
 use proptest::prelude::*;
 
 const MSS: u64 = 1448;
-const INT: Params = Params { rfc_int: true, ..Params::RFC3742 };
+const INT: Params = firstflight::with!(Params { rfc_int: true, ..Params::RFC3742 });
 
 fn context() -> Context {
-    Context { transport: Transport::Tcp, max_burst: 65_536, ..context::quic(MSS) }
+    firstflight::with!(Context {
+        transport: Transport::Tcp,
+        max_burst: 65_536,
+        ..context::quic(MSS)
+    })
 }
 
 struct Flow {
@@ -61,7 +65,7 @@ impl Flow {
 /// The share of RFC 3742 also where bytes times bytes need more than 64 bits.
 #[test]
 fn a_huge_window_opens_by_the_same_share() {
-    let params = Params { max_ssthresh: 100_000, ..Params::RFC3742 };
+    let params = firstflight::with!(Params { max_ssthresh: 100_000, ..Params::RFC3742 });
     let mut flow = Flow::new(params, 1 << 38);
     flow.cx.paced = true;
     let acked = 1 << 37;
@@ -188,7 +192,7 @@ proptest! {
     fn growth_per_round_trip_is_at_most_half_of_max_ssthresh(
         max in 1..1_000_u64, over in 1..1_000_000_u64, per_ack in 1..40_u64, rounds in 1..8_usize,
     ) {
-        let mut f = Flow::new(Params { max_ssthresh: max, rfc_int: false }, max * MSS + over);
+        let mut f = Flow::new(firstflight::with!(Params { max_ssthresh: max, rfc_int: false, ..Params::default() }), max * MSS + over);
         for _ in 0..rounds {
             let grown = f.round_trip(per_ack * MSS);
             prop_assert!(grown <= max * MSS / 2 + 1, "grew by {grown}, max_ssthresh is {max} segments");
@@ -199,8 +203,8 @@ proptest! {
     #[test]
     fn the_integer_form_grows_by_up_to_half_as_much_again(max in 2..1_000_u64, over in 1..1_000_000_u64, acks in 1..50_u64) {
         let (start, acked) = (max * MSS + over, acks * MSS);
-        let exact = Flow::new(Params { max_ssthresh: max, rfc_int: false }, start).ack(acked);
-        let int = Flow::new(Params { max_ssthresh: max, rfc_int: true }, start).ack(acked);
+        let exact = Flow::new(firstflight::with!(Params { max_ssthresh: max, rfc_int: false, ..Params::default() }), start).ack(acked);
+        let int = Flow::new(firstflight::with!(Params { max_ssthresh: max, rfc_int: true, ..Params::default() }), start).ack(acked);
         prop_assert!(exact <= int + 1 && 2 * int <= 3 * exact + 3, "grew by {int} with an integer K, by {exact} with an exact one");
     }
 
@@ -221,10 +225,10 @@ proptest! {
         max in any::<u64>(), rfc_int in any::<bool>(),
         events in prop::collection::vec((any::<[u64; 3]>(), 0..64_u32, any::<[bool; 2]>(), 0..=u32::MAX), 1..100),
     ) {
-        let mut alg = LimitedSlowStart::new(Params { max_ssthresh: max, rfc_int });
+        let mut alg = LimitedSlowStart::new(firstflight::with!(Params { max_ssthresh: max, rfc_int, ..Params::default() }));
         for ([acked, cwnd, ssthresh], shift, [paced, limited], mss) in events {
             let (acked, cwnd) = (acked >> shift, cwnd >> (63 - shift));
-            let cx = Context { mss: mss.into(), paced, limited, ..context() };
+            let cx = firstflight::with!(Context { mss: mss.into(), paced, limited, ..context() });
             let mut w = Window { cwnd, ssthresh };
             let grown = alg.grow(&Told { acked, ..Told::default() }.ack(), acked, &mut w, &cx);
             prop_assert!(w.cwnd >= cwnd && w.cwnd - cwnd <= acked, "window {cwnd} became {} for {acked} bytes", w.cwnd);

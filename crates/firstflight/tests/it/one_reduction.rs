@@ -40,8 +40,12 @@ struct Rig {
 
 impl Rig {
     fn new(arm: &str, quic: bool, sack: bool) -> Rig {
-        let base = if quic { Config::quic(MSS) } else { Config { sack, ..Config::tcp(MSS) } };
-        let base = Config { initial_window: 200 * MSS, paced: false, ..base };
+        let base = if quic {
+            Config::quic(MSS)
+        } else {
+            firstflight::with!(Config { sack, ..Config::tcp(MSS) })
+        };
+        let base = firstflight::with!(Config { initial_window: 200 * MSS, paced: false, ..base });
         let c =
             Arm::parse(arm).expect("an arm").with_oracle(1 << 30).controller(base, Time(0), Seq(0));
         Rig {

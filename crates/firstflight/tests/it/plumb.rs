@@ -70,14 +70,14 @@ fn it_heeds_every_packet_until_the_first_flight_is_over_and_none_afterwards() {
     let (mut plumb, cx, mut w) = (Plumb::new(Params::default()), context::quic(MSS), INITIAL);
     plumb.start(Time(0), Seq(0));
     plumb.on_rtt(Time(0), Nanos(30 * MS), &cx);
-    assert!(plumb.heeds_sending(), "before anything was sent");
+    assert!(plumb.heeds().sending, "before anything was sent");
     plumb.before_send(&ready(0, 0), &mut w, &cx);
-    assert!(plumb.train().is_some() && plumb.heeds_sending(), "within the first flight");
+    assert!(plumb.train().is_some() && plumb.heeds().sending, "within the first flight");
     plumb.on_timeout(Timeout::PersistentCongestion, Time(MS), Seq(10));
-    assert!(!plumb.heeds_sending(), "startup is over");
+    assert!(!plumb.heeds().sending, "startup is over");
     let mut trip = Trip::new("plumb", 20, 50, 500);
     trip.run(30);
-    let flight = trip.c.startup().heeds_sending();
+    let flight = trip.c.startup().heeds().sending;
     assert!(!flight, "the first flight is over, startup goes on");
 }
 
@@ -85,7 +85,7 @@ fn it_heeds_every_packet_until_the_first_flight_is_over_and_none_afterwards() {
 #[test]
 fn without_pacer_sample_data_or_room_there_is_no_first_flight() {
     let cx = context::quic(MSS);
-    let unpaced = Context { paced: false, ..cx };
+    let unpaced = firstflight::with!(Context { paced: false, ..cx });
     let (now, idle) = (ready(0, 0), Nanos(91 * MS));
     let grown = Window { cwnd: 21 * MSS, ..INITIAL };
     let known = Window { ssthresh: 10 * MSS, ..INITIAL };
@@ -147,7 +147,8 @@ fn one_round_trip_after_the_first_flight_it_sends_at_the_rate_of_the_path() {
 /// Shows PLUMB 3-known.
 #[test]
 fn without_a_pacer_growth_is_slow_starts() {
-    let config = Config { paced: false, initial_window: 10 * MSS, ..Config::quic(MSS) };
+    let config =
+        firstflight::with!(Config { paced: false, initial_window: 10 * MSS, ..Config::quic(MSS) });
     let mut r = Rig::with("plumb", config);
     r.fill();
     assert_eq!((r.c.cwnd(), r.c.train()), (10 * MSS, None));
@@ -661,7 +662,11 @@ fn plumb_answers_every_loss_as_its_arm_does() {
     for (arm, plain, cut) in [("plumb", "slowstart", 28), reno] {
         let mut windows = [arm, plain].map(|arm| {
             // Without a pacer there is no first flight: both stand at the initial window.
-            let config = Config { paced: false, initial_window: 40 * MSS, ..Config::quic(MSS) };
+            let config = firstflight::with!(Config {
+                paced: false,
+                initial_window: 40 * MSS,
+                ..Config::quic(MSS)
+            });
             let mut r = Rig::with(arm, config);
             r.send(40 * MSS);
             r.wait(30);

@@ -39,8 +39,11 @@ pub(crate) struct Trip {
 impl Trip {
     pub(crate) fn new(arm: &str, mbps: u64, rtt_ms: u64, queue: u64) -> Trip {
         let arm = Arm::parse(arm).expect("an arm");
-        let mut c =
-            arm.controller(Config { initial_window: IW, ..Config::quic(MSS) }, Time(0), Seq(0));
+        let mut c = arm.controller(
+            firstflight::with!(Config { initial_window: IW, ..Config::quic(MSS) }),
+            Time(0),
+            Seq(0),
+        );
         let rtt = rtt_ms * 1_000_000;
         c.on_handshake_rtt(Time(0), Nanos(rtt));
         let (sent_at, coming, departures) = (Vec::new(), VecDeque::new(), Vec::new());

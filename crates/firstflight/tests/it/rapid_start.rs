@@ -132,7 +132,7 @@ fn row_15_a_timeout_in_recovery_is_an_ordinary_timeout() {
 }
 
 fn iw30() -> Config {
-    Config { initial_window: 36_000, ..Config::quic(1_200) }
+    firstflight::with!(Config { initial_window: 36_000, ..Config::quic(1_200) })
 }
 
 /// Shows RAPID 3.1.1-1.
@@ -151,7 +151,7 @@ fn a_jump_needs_data_a_pacer_and_room() {
         r.c.before_send(&Ready { backlog, ..r.ready() });
         assert_eq!(r.c.cwnd(), expected, "{arm} with {backlog} bytes to send");
     }
-    let mut r = Rig::with("rapid", Config { paced: false, ..iw30() });
+    let mut r = Rig::with("rapid", firstflight::with!(Config { paced: false, ..iw30() }));
     r.c.before_send(&r.ready());
     assert_eq!(r.c.cwnd(), 36_000, "no pacer, no jump");
 }

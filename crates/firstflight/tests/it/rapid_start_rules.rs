@@ -9,18 +9,18 @@ use crate::told::Told;
 use firstflight::event::Context;
 use firstflight::signal::rtt_floor::RttFloor;
 use firstflight::startup::rapid_start::{Params, RapidStart, Threshold};
-use firstflight::startup::{Grown, Startup};
+use firstflight::startup::{Grown, Pacing, Startup};
 use firstflight::{ExitReason, Nanos, Phase, Rate, Ratio, Ready, Seq, Time, Window};
 use hand_fed::{MS, MSS, RTT, Usual, config, usual};
 
 const IW: u64 = 30 * MSS;
 
 fn no_jump() -> RapidStart {
-    RapidStart::new(Params { jump: None, ..Params::default() })
+    RapidStart::new(firstflight::with!(Params { jump: None, ..Params::default() }))
 }
 
 fn context(paced: bool, limited: bool) -> Context {
-    Context { iw: IW, paced, limited, ..context::quic(MSS) }
+    firstflight::with!(Context { iw: IW, paced, limited, ..context::quic(MSS) })
 }
 
 /// Growth by one ACK of 1000 bytes after these samples, given as (ms since the start, RTT in ns).
@@ -48,19 +48,26 @@ fn later_rounds_may_be_spread_over_their_round_trip() {
         (true, vec![30, 60], Ratio::new(33, 20)),
     ];
     for (spread, rtts, expected) in rows {
-        let mut rapid =
-            RapidStart::new(Params { jump: None, full_rtt_pacing: spread, ..Params::default() });
+        let mut rapid = RapidStart::new(firstflight::with!(Params {
+            jump: None,
+            full_rtt_pacing: spread,
+            ..Params::default()
+        }));
         rapid.start(Time(0), Seq(0));
         for (n, rtt) in rtts.iter().enumerate() {
             rapid.on_rtt(Time(n as u64 * 100 * MS), Nanos::from_millis(*rtt), &cx);
         }
-        assert_eq!(rapid.pacing_gain(), expected, "spread {spread}, RTTs {rtts:?} ms");
+        assert_eq!(rapid.pacing(), Pacing::Gain(expected), "spread {spread}, RTTs {rtts:?} ms");
     }
     // 33/20: what grows threefold over a round trip while the pacer sends a window per round trip
     // needs at least ln 3 / (1 - 1/3) = 1.648, or the pacer and not the window would set the
     // growth.
     let mut flow = usual(
-        RapidStart::new(Params { jump: None, full_rtt_pacing: true, ..Params::default() }),
+        RapidStart::new(firstflight::with!(Params {
+            jump: None,
+            full_rtt_pacing: true,
+            ..Params::default()
+        })),
         config(false),
     );
     flow.c.on_handshake_rtt(Time(0), RTT);
@@ -165,7 +172,7 @@ fn the_jump_needs_an_rtt_a_pacer_data_and_a_smaller_window() {
     let rows = [
         ("all there is", quic, ready, 2 * IW),
         ("no RTT", quic, Ready { srtt: None, ..ready }, IW),
-        ("no pacer", firstflight::Config { paced: false, ..quic }, ready, IW),
+        ("no pacer", firstflight::with!(firstflight::Config { paced: false, ..quic }), ready, IW),
         ("less to send than the window holds", quic, Ready { backlog: IW - 1, ..ready }, IW),
         ("what is in flight counts", quic, Ready { backlog: IW - 1, inflight: 1, ..ready }, 2 * IW),
         ("after an idle period", quic, Ready { idle: Nanos(301 * MS), ..ready }, IW),
@@ -204,7 +211,8 @@ fn row_17_the_first_ack_of_a_jump_packet_keeps_what_was_used() {
 }
 
 fn in_flight(bytes: u64, tcp: bool) -> Usual<RapidStart> {
-    let mut flow = usual(no_jump(), firstflight::Config { paced: true, ..config(tcp) });
+    let mut flow =
+        usual(no_jump(), firstflight::with!(firstflight::Config { paced: true, ..config(tcp) }));
     let first = flow.acked(0);
     flow.ack(first);
     flow.c.on_handshake_rtt(Time(0), Nanos(200 * MS));
@@ -445,7 +453,7 @@ fn it_paces_at_three_while_growing_threefold_and_at_two_otherwise() {
 /// Rapid Start with HyStart++ beside it, two rounds of ten packets at 100 ms behind it and eight
 /// samples at `rtt_ms` just seen.
 fn with_hystart(rtt_ms: u64) -> Usual<RapidStart> {
-    let params = Params { jump: None, then_hystart: true, ..Params::default() };
+    let params = firstflight::with!(Params { jump: None, then_hystart: true, ..Params::default() });
     let mut flow = usual(RapidStart::new(params), config(false));
     flow.send(10);
     for packet in 1..=28 {

@@ -130,7 +130,8 @@ mod cut_once_and_fill {
     #[test]
     fn a_full_segment_of_room_is_asked_for_unless_any_room_will_do() {
         for (fill, sent) in [(sack::Fill::FullSegment, 0), (sack::Fill::AnyRoom, 1)] {
-            let mut policy = Sack::new(sack::Params { fill, ..sack::Params::default() });
+            let mut policy =
+                Sack::new(firstflight::with!(sack::Params { fill, ..sack::Params::default() }));
             policy.enter(&entry(Cause::Ecn));
             assert_eq!(sends(&mut policy, 9 * MSS + 1), sent, "{fill:?} with 999 bytes of room");
             assert_eq!(sends(&mut policy, 9 * MSS), 1, "{fill:?} with a segment of room");
@@ -141,7 +142,8 @@ mod cut_once_and_fill {
     /// Shows GVISOR sack-inflate.
     #[test]
     fn three_segments_of_inflation_end_with_the_episode() {
-        let mut policy = Sack::new(sack::Params { inflate: 3, ..sack::Params::default() });
+        let mut policy =
+            Sack::new(firstflight::with!(sack::Params { inflate: 3, ..sack::Params::default() }));
         policy.enter(&entry(Cause::Ack));
         assert_eq!(policy.cwnd(), 13 * MSS, "gVisor: the target and three segments");
         assert_eq!(policy.end(End::Complete, 9 * MSS), 10 * MSS, "the target is left");
@@ -155,10 +157,10 @@ mod halving {
     #[test]
     fn the_exit_window_is_moderated() {
         for (moderation, window) in [(None, 10), (Some(3), 7), (Some(1), 5)] {
-            let mut policy = RateHalving::new(rate_halving::Params {
+            let mut policy = RateHalving::new(firstflight::with!(rate_halving::Params {
                 moderation,
                 ..rate_halving::Params::default()
-            });
+            }));
             policy.enter(&entry(Cause::Ack));
             policy.on_ack(&progress(MSS, 18 * MSS, MSS));
             assert_eq!(
@@ -173,10 +175,10 @@ mod halving {
     #[test]
     fn the_vectors_do_not_depend_on_the_moderation() {
         for moderation in [None, Some(1), Some(3)] {
-            let mut policy = RateHalving::new(rate_halving::Params {
+            let mut policy = RateHalving::new(firstflight::with!(rate_halving::Params {
                 moderation,
                 ..rate_halving::Params::default()
-            });
+            }));
             let outcome = run(&mut policy, &Scenario::new(20, 10, [0]));
             assert_eq!(outcome.exit, Some((9, 10)), "moderation {moderation:?}");
         }
@@ -188,8 +190,10 @@ mod halving {
         for (floor, window) in
             [(rate_halving::Floor::Target, 10), (rate_halving::Floor::HalfTarget, 5)]
         {
-            let mut policy =
-                RateHalving::new(rate_halving::Params { floor, ..rate_halving::Params::default() });
+            let mut policy = RateHalving::new(firstflight::with!(rate_halving::Params {
+                floor,
+                ..rate_halving::Params::default()
+            }));
             policy.enter(&entry(Cause::Ack));
             (0..60).for_each(|_| policy.on_ack(&progress(MSS, 18 * MSS, MSS)));
             assert_eq!(policy.cwnd(), window * MSS, "{floor:?}, pipe held up");
@@ -231,10 +235,10 @@ mod proportional {
             (TimerEntry::Strict, 0, 0, 18),
             (TimerEntry::Linux, 1, MSS, 18),
         ] {
-            let params = Params {
+            let params = firstflight::with!(Params {
                 rules: Rules::Rfc9937 { timer: entry_rule, safe_ack: SafeAck::Progress },
                 ..Params::rfc9937()
-            };
+            });
             let mut prr = Prr::new(params);
             prr.enter(&entry(Cause::Timer));
             prr.on_ack(&timer(18 * MSS));
@@ -348,7 +352,10 @@ mod proportional {
     /// Shows RFC9937 6.2-held, RFC9937 6.2-cap.
     #[test]
     fn a_pipe_that_fell_without_losses_frees_nothing() {
-        let capped = Params { evidence: Evidence::DuplicatesCapped, ..Params::rfc9937() };
+        let capped = firstflight::with!(Params {
+            evidence: Evidence::DuplicatesCapped,
+            ..Params::rfc9937()
+        });
         let mut prr = opened(Prr::new(capped), 8 * MSS, 12 * MSS, MSS);
         prr.on_ack(&progress(12 * MSS, 3 * MSS, MSS));
         sends(&mut prr, 3 * MSS);
@@ -379,7 +386,7 @@ mod proportional {
             }
         }
         for evidence in [Evidence::Duplicates, Evidence::DuplicatesCapped] {
-            let mut prr = Prr::new(Params { evidence, ..Params::rfc9937() });
+            let mut prr = Prr::new(firstflight::with!(Params { evidence, ..Params::rfc9937() }));
             prr.enter(&Entry { sacked: 0, ..sacked });
             assert_eq!(prr.recover_fs(), 22, "a duplicate ACK moved nothing out of the flight");
         }
@@ -425,7 +432,7 @@ mod proportional {
         for (row, ack, expected) in rows {
             for rules in rules {
                 let mut prr = opened(
-                    Prr::new(Params { rules, ..Params::rfc9937() }),
+                    Prr::new(firstflight::with!(Params { rules, ..Params::rfc9937() })),
                     10 * MSS,
                     20 * MSS,
                     MSS,
@@ -470,7 +477,7 @@ mod proportional {
     #[test]
     fn exact_rounding_waits_for_a_whole_segment_but_never_holds_the_first_repeat() {
         let mut prr = opened(
-            Prr::new(Params { rounding: Rounding::Exact, ..Params::rfc9937() }),
+            Prr::new(firstflight::with!(Params { rounding: Rounding::Exact, ..Params::rfc9937() })),
             10 * MSS,
             20 * MSS,
             MSS,
@@ -552,7 +559,10 @@ fn a_lost_repeat_cuts_again_except_in_linux_and_rate_halving() {
     ] {
         assert_eq!(arm(name).restarts_on_lost_repeat(), again, "{name}");
     }
-    let ignore = Prr::new(Params { lost_repeat: LostRepeat::Ignore, ..prr_params("SSRB") });
+    let ignore = Prr::new(firstflight::with!(Params {
+        lost_repeat: LostRepeat::Ignore,
+        ..prr_params("SSRB")
+    }));
     assert!(!ignore.restarts_on_lost_repeat(), "the arms of 2011 do not");
 }
 

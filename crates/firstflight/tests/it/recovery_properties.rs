@@ -536,7 +536,7 @@ mod exceptions {
             prr.out()
         };
         for name in ["SSRB", "9937", "Linux"] {
-            let guarded = Params { split_guard: true, ..prr_params(name) };
+            let guarded = firstflight::with!(Params { split_guard: true, ..prr_params(name) });
             let (whole, split, guard) =
                 (sent(prr_params(name), 1), sent(prr_params(name), 10), sent(guarded, 10));
             assert_eq!(

@@ -88,7 +88,12 @@ fn small_acks_on_a_large_window_still_grow_it() {
 #[test]
 fn an_unused_window_does_not_grow() {
     let (mut reno, mut w) = (Reno::default(), avoiding(14_480));
-    reno.grow(&Told::default().ack(), 2896, &mut w, &Context { limited: false, ..context() });
+    reno.grow(
+        &Told::default().ack(),
+        2896,
+        &mut w,
+        &firstflight::with!(Context { limited: false, ..context() }),
+    );
     assert_eq!(
         w.cwnd, 14_480,
         "the window stays at 14480 while it is not the limit, but is {}",
@@ -100,9 +105,9 @@ fn an_unused_window_does_not_grow() {
 #[test]
 fn a_reduction_multiplies_by_beta_and_respects_two_segments() {
     let half = Params::default();
-    let abe = Params { abe: Some(Params::ABE), ..half };
-    let first = Params { first_beta: Some(Ratio::new(2, 5)), ..half };
-    let window = Params { base: Base::Cwnd, ..half };
+    let abe = firstflight::with!(Params { abe: Some(Params::ABE), ..half });
+    let first = firstflight::with!(Params { first_beta: Some(Ratio::new(2, 5)), ..half });
+    let window = firstflight::with!(Params { base: Base::Cwnd, ..half });
     // params, signal, from slow start, cwnd, in flight -> threshold = window
     let rows = [
         ("loss", half, Signal::Loss, false, 100_000, 100_000, 50_000),
@@ -208,9 +213,9 @@ proptest! {
         steps in prop::collection::vec((any::<u64>(), any::<u64>(), any::<u64>(), 0u8..5, any::<bool>()), 1..50),
         num in any::<u16>(), den in 1u16.., mss in prop_oneof![Just(0), Just(u64::MAX), 1u64..70_000],
     ) {
-        let params = Params { beta: Ratio::new(num, den), base: Base::Inflight, ..Params::default() };
+        let params = firstflight::with!(Params { beta: Ratio::new(num, den), base: Base::Inflight, ..Params::default() });
         let mut reno = Reno::new(params);
-        let cx = Context { mss, ..context() };
+        let cx = firstflight::with!(Context { mss, ..context() });
         let least = 2 * mss.clamp(1, 1 << 16);
         for (cwnd, a, b, what, flag) in steps {
             let mut w = Window { cwnd, ssthresh: if flag { UNSET_SSTHRESH } else { a } };

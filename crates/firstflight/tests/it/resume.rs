@@ -5,7 +5,7 @@ use crate::told::Told;
 
 use firstflight::arm::Arm;
 use firstflight::resume::{Observation, Saved, is_resumable, unsaved};
-use firstflight::startup::{Resumption, Startup};
+use firstflight::startup::Resumption;
 use firstflight::{Congestion, Event, Nanos, Timeout, Transport};
 
 /// A connection with somebody who observes it.
@@ -112,7 +112,7 @@ fn what_was_saved_is_confirmed_or_refuted_before_anything_else_is() {
             assert_eq!(one.observation.resumption(), Resumption::Unused, "all of it arrived");
             assert_eq!(one.saved(), Some((one.rig.c.cwnd() / 2 / MSS, true)));
         }
-        assert_eq!(one.rig.c.startup().resumption(), one.observation.resumption());
+        assert_eq!(one.rig.c.resumption(), one.observation.resumption());
     }
 }
 

@@ -16,7 +16,7 @@ const MSS: u64 = 1000;
 const GAIN: Ratio = Ratio::new(1, 16);
 
 fn context(srtt_ms: u64) -> Context {
-    Context { srtt: Nanos::from_millis(srtt_ms), ..context::quic(MSS) }
+    firstflight::with!(Context { srtt: Nanos::from_millis(srtt_ms), ..context::quic(MSS) })
 }
 
 fn avoiding(cwnd: u64) -> Window {
@@ -120,7 +120,8 @@ fn dctcp_cuts_by_half_of_alpha_and_halves_after_a_loss() {
         (Some(Ratio::new(1, 16)), 96_875),
         (None, 100_000),
     ] {
-        let mut dctcp = Dctcp::new(dctcp::Params { alpha, ..dctcp::Params::default() });
+        let mut dctcp =
+            Dctcp::new(firstflight::with!(dctcp::Params { alpha, ..dctcp::Params::default() }));
         let share = alpha.map_or(0, |alpha| u64::from(ONE) * alpha.num() / alpha.den());
         assert_eq!(u64::from(dctcp.alpha()), share, "what is assumed, {alpha:?}");
         let left = dctcp.reduce(&cut(Signal::Ecn, false), avoiding(100_000), &context(10));
@@ -140,7 +141,7 @@ fn dctcp_grows_like_reno() {
     let mut w = avoiding(20_000);
     dctcp.grow(&Told::default().ack(), 20_000, &mut w, &context(10));
     assert_eq!(w.cwnd, 21_000);
-    let unused = Context { limited: false, ..context(10) };
+    let unused = firstflight::with!(Context { limited: false, ..context(10) });
     dctcp.grow(&Told::default().ack(), 20_000, &mut w, &unused);
     assert_eq!(w.cwnd, 21_000, "an unused window does not grow");
 }
@@ -169,7 +170,10 @@ fn prague_grows_as_if_the_round_trip_were_25_ms() {
             "{srtt} ms: {gain} bytes instead of {expected}"
         );
     }
-    let mut real = Prague::new(prague::Params { reference_ms: 0, ..prague::Params::default() });
+    let mut real = Prague::new(firstflight::with!(prague::Params {
+        reference_ms: 0,
+        ..prague::Params::default()
+    }));
     assert!(grown(&mut real, 100 * MSS, &context(5)) > 985, "without a reference the real one");
 }
 
@@ -201,7 +205,10 @@ fn long_without_marks_a_round_trip_adds_a_millisecond() {
     let ack = Told { acked: 250 * MSS, ..Told::default() };
     prague.grow(&ack.ack(), 250 * MSS, &mut w, &ack.within(&cx));
     assert_eq!(w.cwnd, 255 * MSS, "a fiftieth of the window");
-    let mut slow = Prague::new(prague::Params { fast: false, ..prague::Params::default() });
+    let mut slow = Prague::new(firstflight::with!(prague::Params {
+        fast: false,
+        ..prague::Params::default()
+    }));
     let mut w = avoiding(250 * MSS);
     for _ in 0..20 {
         tell(&mut slow, &acks.next(cx.srtt, 10, 0), &cx);

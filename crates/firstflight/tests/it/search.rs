@@ -10,7 +10,7 @@ use firstflight::startup::search::{
     Boundary, Exit, Interpolation, MAX_EXTRA, MissedBins, Outcome, Params, Search, Version, Warmup,
     shift_to_fit,
 };
-use firstflight::startup::{ExitReason, Handover, Leave, Startup, Verdict};
+use firstflight::startup::{ExitReason, Handover, Leave, Pacing, Startup, Verdict};
 use firstflight::{Nanos, Phase, Ratio, Seq, Time, Timeout, UNSET_SSTHRESH, Window};
 use proptest::prelude::*;
 
@@ -64,7 +64,7 @@ impl Rig {
 }
 
 fn quiet(params: Params) -> Params {
-    Params { exit: Exit::None, ..params }
+    firstflight::with!(Params { exit: Exit::None, ..params })
 }
 
 /// Sending grows quadratically; delivery stalls at a plateau that no earlier bin objects to, then
@@ -101,9 +101,10 @@ fn rows_1_and_3_a_bin_is_35_percent_of_the_initial_rtt() {
 /// Shows SEARCH warm-1.
 #[test]
 fn row_3_the_earliest_decision_comes_thirteen_bins_after_the_first_ack() {
-    for (params, first_bin, after_ms) in
-        [(Params::V4_0, 13, 2730), (Params { warmup: Warmup::Kernel, ..Params::V4_0 }, 12, 2520)]
-    {
+    for (params, first_bin, after_ms) in [
+        (Params::V4_0, 13, 2730),
+        (firstflight::with!(Params { warmup: Warmup::Kernel, ..Params::V4_0 }), 12, 2520),
+    ] {
         let mut rig = Rig::new(quiet(params), 600);
         let verdict = rig.bins(first_bin, 600 * MS, |_| 0, |i| 1_000_000 * i);
         assert!(
@@ -136,7 +137,8 @@ fn an_rtt_below_one_bin_decides_in_bin_eleven() {
 /// SEARCH thresh-1, SEARCH thresh-2.
 #[test]
 fn rows_2_and_4_to_7_the_window_one_rtt_ago_is_interpolated() {
-    let newer = Params { interpolation: Interpolation::Newer, ..quiet(Params::V4_0) };
+    let newer =
+        firstflight::with!(Params { interpolation: Interpolation::Newer, ..quiet(Params::V4_0) });
     let older = quiet(Params::V4_0);
     #[rustfmt::skip]
     let table = [
@@ -192,7 +194,8 @@ fn rows_8_to_10_bins_close_at_their_end_and_long_gaps_reset() {
         );
         assert_eq!(rig.search.stats().resets, resets, "row {row}: resets");
     }
-    let mut open = Rig::new(Params { boundary: Boundary::Open, ..Params::V4_0 }, 100);
+    let mut open =
+        Rig::new(firstflight::with!(Params { boundary: Boundary::Open, ..Params::V4_0 }), 100);
     open.ack(T0, 100 * MS, 0, 0);
     open.ack(T0 + open.bin(), 100 * MS, 0, 0);
     assert_eq!(
@@ -223,7 +226,7 @@ fn missed_bins_reset_by_the_rule_chosen() {
         (MissedBins::Off,        1_000_000,   false),
     ];
     for (missed_bins, passed, reset) in table {
-        let mut rig = Rig::new(Params { missed_bins, ..Params::V4_0 }, 100);
+        let mut rig = Rig::new(firstflight::with!(Params { missed_bins, ..Params::V4_0 }), 100);
         rig.ack(T0, 100 * MS, 0, 0);
         rig.ack(T0 + passed * rig.bin(), 100 * MS, 0, 0);
         assert_eq!(
@@ -262,9 +265,10 @@ fn row_11_warming_ends_one_bin_earlier_in_3_1() {
 /// Shows SEARCH reach-1.
 #[test]
 fn row_12_the_look_back_reaches_fourteen_bins_and_thirteen_in_3_1() {
-    for (version, most) in
-        [(Params::V4_0, 14), (Params { missed_bins: MissedBins::Off, ..Params::V3_1 }, 13)]
-    {
+    for (version, most) in [
+        (Params::V4_0, 14),
+        (firstflight::with!(Params { missed_bins: MissedBins::Off, ..Params::V3_1 }), 13),
+    ] {
         for (look, inflated) in [(most, false), (most + 1, true)] {
             let mut rig = Rig::new(quiet(version), 100);
             rig.bins(39, 100 * MS, |i| 1000 << i, |i| 1000 << i);
@@ -345,7 +349,7 @@ fn rows_14_to_16_draining_sends_one_segment_for_three_acknowledged() {
         (ExitReason::Flattened, Handover::Drained),
         "row 16: avoidance takes over at the target"
     );
-    assert_eq!(rig.search.phase(), Phase::Startup, "row 16: it no longer drains");
+    assert_eq!(rig.search.status().phase, Phase::Startup, "row 16: it no longer drains");
 }
 
 /// Shows SEARCH drain-3.
@@ -361,8 +365,8 @@ fn draining_grows_nothing_and_paces_like_avoidance() {
         "the growth hook leaves the window alone and hands nothing on"
     );
     assert_eq!(
-        (rig.search.phase(), rig.search.pacing_gain()),
-        (Phase::Drain, Ratio::new(5, 4)),
+        (rig.search.status().phase, rig.search.pacing()),
+        (Phase::Drain, Pacing::Gain(Ratio::new(5, 4))),
         "phase and gain of draining"
     );
     let without_rtt = rig.search.sample(&drain_ack(1, 99), rig.w, &context());
@@ -379,7 +383,7 @@ fn row_17_a_loss_ends_draining_and_the_search() {
     let mut rig = draining();
     lose(&mut rig.search, rig.w);
     assert_eq!(
-        (rig.search.phase(), rig.search.draining()),
+        (rig.search.status().phase, rig.search.draining()),
         (Phase::Startup, None),
         "the normal reduction takes over"
     );
@@ -427,7 +431,8 @@ fn counters_beyond_four_gigabytes_decide_the_same() {
 /// Shows SEARCH compare-1, SEARCH thresh-3.
 #[test]
 fn rows_19_and_20_a_constant_rate_exits_in_3_1_only() {
-    let mut old = Rig::new(Params { warmup: Warmup::Strict, ..Params::V3_1 }, 100);
+    let mut old =
+        Rig::new(firstflight::with!(Params { warmup: Warmup::Strict, ..Params::V3_1 }), 100);
     let verdict = old.bins(13, 70 * MS, |i| 1000 * i, |_| 0);
     assert!(
         matches!(verdict, Verdict::Leave(Leave { cwnd: None, handover: Handover::LossFree, .. })),
@@ -485,7 +490,7 @@ fn an_exit_follows_the_mode() {
         (Exit::Drain,     50 * MSS,          100 * MSS,     100 * MSS, None),            // D4: nothing to drain
     ];
     for (exit, per_bin, cwnd, ssthresh, set) in table {
-        let mut rig = Rig::new(Params { exit, ..Params::V4_0 }, 100);
+        let mut rig = Rig::new(firstflight::with!(Params { exit, ..Params::V4_0 }), 100);
         rig.w.cwnd = cwnd;
         let verdict = rig.bins(13, 100 * MS, |i| per_bin * i, |i| 10 * per_bin * i);
         let Verdict::Leave(leave) = verdict else {
@@ -507,8 +512,12 @@ fn an_exit_follows_the_mode() {
 
 #[test]
 fn parameters_are_cut_to_their_ranges() {
-    let search =
-        Search::new(Params { thresh_percent: 0, extra: 40, drain_ratio: 0, ..Params::V4_0 });
+    let search = Search::new(firstflight::with!(Params {
+        thresh_percent: 0,
+        extra: 40,
+        drain_ratio: 0,
+        ..Params::V4_0
+    }));
     let params = search.params();
     assert_eq!(
         (params.thresh_percent, params.extra, params.drain_ratio),
@@ -516,7 +525,9 @@ fn parameters_are_cut_to_their_ranges() {
         "lowest threshold, longest ring, no division by 0"
     );
     assert_eq!(
-        Search::new(Params { thresh_percent: 60, ..Params::V4_0 }).params().thresh_percent,
+        Search::new(firstflight::with!(Params { thresh_percent: 60, ..Params::V4_0 }))
+            .params()
+            .thresh_percent,
         50,
         "half is the most a shortfall can be"
     );
@@ -708,7 +719,12 @@ fn an_application_limit_in_a_bin_that_is_compared_prevents_the_exit() {
         (true, Some(8), false),
         (true, Some(7), true),
     ] {
-        let params = Params { guard, thresh_percent: 5, exit: Exit::None, ..Params::V4_0 };
+        let params = firstflight::with!(Params {
+            guard,
+            thresh_percent: 5,
+            exit: Exit::None,
+            ..Params::V4_0
+        });
         let mut rig = Rig::new(params, 100);
         let mut verdict = Verdict::Stay;
         for bin in 0..=20_u64 {
@@ -738,11 +754,12 @@ fn samples_of_a_young_epoch_are_skipped_on_request() {
     for (skip_young_epoch, age_ms, taken) in
         [(true, 999, false), (true, 1000, true), (false, 0, true)]
     {
-        let mut search = Search::new(Params { skip_young_epoch, ..Params::V4_0 });
-        let cx = firstflight::Context {
+        let mut search =
+            Search::new(firstflight::with!(Params { skip_young_epoch, ..Params::V4_0 }));
+        let cx = firstflight::with!(firstflight::Context {
             young_epoch: firstflight::Context::is_young(Some(Nanos::from_millis(age_ms))),
             ..context()
-        };
+        });
         let ack = Told { now: Time(T0), rtt: Some(Nanos(100 * MS)), ..Told::default() };
         search.sample(&ack.ack(), Window { cwnd: MSS, ssthresh: UNSET_SSTHRESH }, &ack.within(&cx));
         assert_eq!(
@@ -804,7 +821,8 @@ fn a_false_alarm_takes_the_search_up_again_with_its_record() {
 #[test]
 fn the_shortfall_after_saturation_follows_the_closed_form() {
     for (d, norm) in [(1.0, 0.168), (1.5, 0.267), (2.0, 0.330), (2.2, 0.350)] {
-        let mut rig = Rig::new(Params { thresh_percent: 50, ..Params::V3_1 }, 100);
+        let mut rig =
+            Rig::new(firstflight::with!(Params { thresh_percent: 50, ..Params::V3_1 }), 100);
         let last = 30;
         let delivered = |i: u64| {
             let t = d - (last - i) as f64 * 0.35;
@@ -845,7 +863,8 @@ fn it_fires_when_the_growing_queue_says() {
     for (queue_percent, at_26, at_35, learned) in table {
         let link = Link { queue_percent, ..GEO };
         for (thresh_percent, expected) in [(26, at_26), (35, at_35)] {
-            let mut search = Search::new(Params { thresh_percent, ..quiet(Params::V4_0) });
+            let mut search =
+                Search::new(firstflight::with!(Params { thresh_percent, ..quiet(Params::V4_0) }));
             let report = run(&mut search, &link, Nanos::from_secs(60), false);
             let fired = report.exit.map(|exit| Report::rtts(exit.0, &link));
             let near = match (fired, expected) {
@@ -1009,7 +1028,7 @@ proptest! {
     /// Property 3, and the rings against a full record.
     #[test]
     fn rings_decide_as_a_full_record_does(history in history(), thresh_percent in 1u8..=50) {
-        let params = Params { thresh_percent, ..quiet(Params::V4_0) };
+        let params = firstflight::with!(Params { thresh_percent, ..quiet(Params::V4_0) });
         let acks = acks(&history);
         let mut oracle = Oracle { params, bits: 64, bins: Vec::new(), grid: None };
         let expected = acks.iter().find_map(|ack| oracle.ack(ack));
@@ -1038,7 +1057,7 @@ proptest! {
     fn steady_growth_never_exits(growth_percent in 0u64..40, first in 10_000u64..1_000_000) {
         // With an RTT of exactly three bins what is delivered now is what had been sent three bins ago.
         let sent: Vec<u64> = (0..43).scan((first, first), |(total, step), _| { *total += *step; *step += *step * growth_percent / 100; Some(*total) }).collect();
-        let mut rig = Rig::new(Params { thresh_percent: 1, ..Params::V4_0 }, 100);
+        let mut rig = Rig::new(firstflight::with!(Params { thresh_percent: 1, ..Params::V4_0 }), 100);
         for i in 0..40 {
             let verdict = rig.ack(T0 + i as u64 * rig.bin(), if i == 0 { 100 * MS } else { 105 * MS }, sent[i], sent[i + 3]);
             prop_assert_eq!(verdict, Verdict::Stay, "bin {}: everything sent arrives one RTT later", i);
@@ -1052,7 +1071,7 @@ proptest! {
         // No RTT falls below the initial one.
         let initial = history[0].1;
         let history: Vec<_> = history.iter().map(|&(dt, rtt, acked, sent)| (dt, rtt.max(initial), acked, sent)).collect();
-        if let Some(bin) = exit_bin(Params { thresh_percent: 1, ..quiet(Params::V4_0) }, &acks(&history)) {
+        if let Some(bin) = exit_bin(firstflight::with!(Params { thresh_percent: 1, ..quiet(Params::V4_0) }), &acks(&history)) {
             prop_assert!(bin >= 13, "bin {bin} cannot see a whole reference window");
         }
     }
@@ -1062,7 +1081,7 @@ proptest! {
     fn scaling_bytes_and_times_changes_nothing(history in history(), factor in 2u64..50) {
         // Multiples of 100 bytes and of 20 ns, so that no division rounds.
         let exact: Vec<_> = history.iter().map(|&(dt, rtt, acked, sent)| (dt * 20, rtt * 20, acked * 100, sent * 100)).collect();
-        let params = Params { thresh_percent: 26, ..quiet(Params::V4_0) };
+        let params = firstflight::with!(Params { thresh_percent: 26, ..quiet(Params::V4_0) });
         let base = exit_bin(params, &acks(&exact));
         let bytes: Vec<_> = exact.iter().map(|&(dt, rtt, acked, sent)| (dt, rtt, acked * factor, sent * factor)).collect();
         // The record starts at whatever the clock shows, so only spans scale.
@@ -1152,7 +1171,7 @@ proptest! {
     /// Shows SEARCH compare-3.
     #[test]
     fn a_surplus_never_exits(history in history(), surplus in 0u64..1_000_000) {
-        let mut search = Search::new(Params { thresh_percent: 1, ..Params::V4_0 });
+        let mut search = Search::new(firstflight::with!(Params { thresh_percent: 1, ..Params::V4_0 }));
         let w = Window { cwnd: 1 << 30, ssthresh: UNSET_SSTHRESH };
         // Sending in steps that shrink, deliveries never slower than that.
         for (i, ack) in acks(&history).iter().enumerate() {
@@ -1171,7 +1190,7 @@ proptest! {
         (version, warmup, missed, bits) in (any::<bool>(), any::<bool>(), 0u8..5, any::<u8>()),
         (exit, newer, ratio) in (0u8..4, any::<bool>(), any::<u8>()),
     ) {
-        let params = Params {
+        let params = firstflight::with!(Params {
             version: if version { Version::V3_1 } else { Version::V4_0 },
             warmup: if warmup { Warmup::Kernel } else { Warmup::Strict },
             missed_bins: [MissedBins::Off, MissedBins::Window, MissedBins::Alpha(2), MissedBins::Bins(2), MissedBins::Initial(2)]
@@ -1181,10 +1200,10 @@ proptest! {
             interpolation: if newer { Interpolation::Newer } else { Interpolation::Older },
             drain_ratio: ratio,
             ..Params::V4_0
-        };
+        });
         let mut search = Search::new(params);
         let mut w = Window { cwnd, ssthresh: UNSET_SSTHRESH };
-        let cx = firstflight::Context { mss, ..context() };
+        let cx = firstflight::with!(firstflight::Context { mss, ..context() });
         for ack in &acks {
             match search.sample(&ack.ack(), w, &ack.within(&cx)) {
                 Verdict::Stay => {}

@@ -83,7 +83,7 @@ impl Told {
 
     /// The same, where hooks find it.
     pub(crate) fn within(&self, cx: &Context) -> Context {
-        Context { so_far: self.so_far(), ..*cx }
+        firstflight::with!(Context { so_far: self.so_far(), ..*cx })
     }
 }
 

@@ -414,10 +414,10 @@ impl Seen {
         measured: &Measured,
         exit: Option<Exit>,
     ) {
-        let config = Config {
+        let config = firstflight::with!(Config {
             initial_window: u64::from(INITIAL_WINDOW) * u64::from(measured.last.mss),
             ..Config::tcp(u64::from(measured.last.mss))
-        };
+        });
         log.begin(Time(0), |start| {
             (start.config, start.oracle_exit_bytes, start.source) =
                 (Some(config), scenario.oracle_exit(), Source::Wire);

@@ -51,7 +51,7 @@ impl Sender {
         let paced = words.key("paced") != Some("no");
         let now = Time(1_000_000_000);
         let c = arm(words.plain(0).ok_or("which arm?")?)?.with_oracle(100 * mss).controller(
-            Config { initial_window, paced, ..base },
+            firstflight::with!(Config { initial_window, paced, ..base }),
             now,
             Seq(0),
         );

@@ -7,11 +7,11 @@ use firstflight::arm::Arm;
 use firstflight::avoidance::cubic_curve::{Curve, icbrt};
 use firstflight::avoidance::{AnyAvoidance, Avoidance, Cut};
 use firstflight::detection::quic::{Fate, Judgement, PersistentCongestion, judge};
-use firstflight::event::{Ack, Context, Signal, SoFar, Transport, Window};
+use firstflight::event::{Ack, Context, Signal, Window};
 use firstflight::recovery::{AnyRecovery, Cause, Entry, Progress, Recovery};
 use firstflight::signal::rtt::{INITIAL_RTT, Rfc9002Rtt};
 use firstflight::units::MAX_BYTES;
-use firstflight::{Nanos, Pacer, Rate, Seq, Time};
+use firstflight::{Config, Nanos, Pacer, Rate, Seq, Time};
 use firstflight_lab::compare::Keep;
 use firstflight_lab::flows::{App, Flows, SharingFlow};
 use firstflight_lab::{Plan, Scenario, TrialRow, parse_arms};
@@ -268,20 +268,10 @@ impl Law {
         let law = words.plain(0).ok_or("which law?")?;
         let (avoidance, _) = arm(&format!("slowstart/{law}/immediate"))?.after_startup();
         let cwnd = words.need("cwnd", mss)?;
-        let cx = Context {
-            mss,
+        let cx = firstflight::with!(Context {
             iw: 10 * mss,
-            count: None,
-            transport: Transport::Quic,
-            paced: true,
-            srtt: Nanos::ZERO,
-            pacing_rate: None,
-            max_burst: 10 * mss,
-            limited: true,
-            young_epoch: false,
-            newborn_epoch: false,
-            so_far: SoFar::new(Transport::Quic, Seq(0)),
-        };
+            ..Context::new(&Config::quic(mss), Seq(0))
+        });
         let w = Window { cwnd, ssthresh: cwnd };
         let rtt = Nanos(words.number("rtt", 1)?.unwrap_or(100_000_000));
         Ok(Law { avoidance, w, cx, now: Time(1_000_000_000), rtt })

@@ -88,7 +88,7 @@ impl<'a> Ours<'a> {
         let host = Host { preset: Preset::LINUX, f_rto: Proof::Linux, ..episode.host() };
         let arm = arm_of(episode.congestion).expect("an arm");
         let mss = u64::from(MSS);
-        let config = Config { initial_window: 10 * mss, ..Config::tcp(mss) };
+        let config = firstflight::with!(Config { initial_window: 10 * mss, ..Config::tcp(mss) });
         let now = Time(recording.established);
         let rtt = Nanos(recording.handshake);
         let controller = arm.controller(config, now, Seq(0));

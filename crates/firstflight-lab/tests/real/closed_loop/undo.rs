@@ -67,7 +67,7 @@ fn play(seed: u64, wild: bool) -> [(u64, u64); 2] {
         path_index: 0,
     };
     let arm = arm_of("cubic").expect("an arm");
-    let config = Config { initial_window: 10 * mss, ..Config::tcp(mss) };
+    let config = firstflight::with!(Config { initial_window: 10 * mss, ..Config::tcp(mss) });
     let controller = arm.controller(config, Time(0), Seq(0));
     let outcome = run(&setup, controller, None).expect("the path carries full packets");
     let kernel = (measured.counters.recoveries, measured.counters.undone);

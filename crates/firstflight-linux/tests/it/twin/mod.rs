@@ -174,12 +174,12 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         };
         let mss = u64::from(course.mss);
         let in_mode_b = mode != Mode::Kernel;
-        let config = Config {
+        let config = firstflight::with!(Config {
             initial_window: u64::from(IW) * mss,
             paced: course.paced || in_mode_b,
             idle_restart: !in_mode_b,
             ..Config::tcp(mss)
-        };
+        });
         let (now, seq) = (Time(start_us * 1_000), Seq(isn));
         let mut core = Controller::new(startup, StandIn::default(), recovery, config, now, seq);
         let kernel = Connection::new(arm, IW, course.mss, course.paced, &facts);

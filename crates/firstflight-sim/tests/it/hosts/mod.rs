@@ -18,7 +18,7 @@ pub(crate) fn path(text: &str) -> Path {
 /// The controller of an arm with an initial window of 10 packets, started at `at`.
 pub(crate) fn controller(arm: &str, host: Hosts, at: Nanos) -> AnyController {
     let arm = Arm::parse(arm).unwrap_or_else(|e| panic!("`{arm}` should be an arm, but: {e}"));
-    let config = Config { initial_window: 10 * host.mss(), ..host.config() };
+    let config = firstflight::with!(Config { initial_window: 10 * host.mss(), ..host.config() });
     arm.with_oracle(1 << 30).controller(config, Time(at.0), Seq(0))
 }
 

@@ -52,7 +52,8 @@ impl Trial {
         let arm = Arm::parse(&self.arm)
             .unwrap_or_else(|e| panic!("`{}` should be an arm, but: {e}", self.arm));
         let mss = u64::from(self.host.datagram);
-        let config = Config { initial_window: self.iw * mss, ..Config::quic(mss) };
+        let config =
+            firstflight::with!(Config { initial_window: self.iw * mss, ..Config::quic(mss) });
         let oracle = self.path.bdp_bytes() * DATAGRAM / WIRE + 4 * mss;
         arm.with_oracle(oracle).controller(config, Time(0), Seq(0))
     }

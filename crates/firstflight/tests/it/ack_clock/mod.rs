@@ -8,8 +8,8 @@ use crate::told::Told;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use firstflight::SoFar;
 use firstflight::startup::{ExitReason, Handover, Leave, Startup, Verdict};
+use firstflight::{Config, SoFar};
 use firstflight::{
     Context, Nanos, Rate, Ratio, Seq, Signal, Time, Transport, UNSET_SSTHRESH, Window,
 };
@@ -348,7 +348,7 @@ pub(crate) fn run<S: Startup>(
                 min_rtt = min_rtt.min(rtt);
                 srtt = srtt - srtt / 8 + rtt / 8;
                 let rate = Rate(2 * w.cwnd * 1_000_000_000 / srtt);
-                let cx = Context {
+                let cx = firstflight::with!(Context {
                     mss: MSS,
                     count: None,
                     iw: 10 * MSS,
@@ -356,12 +356,9 @@ pub(crate) fn run<S: Startup>(
                     paced: link.paced,
                     srtt: Nanos(srtt),
                     pacing_rate: link.paced.then_some(rate),
-                    max_burst: 10 * MSS,
-                    limited: true,
-                    young_epoch: false,
-                    newborn_epoch: false,
                     so_far: SoFar::default(),
-                };
+                    ..Context::new(&Config::quic(MSS), Seq(0))
+                });
                 let ack = Told {
                     now: Time(now + epoch),
                     acked,
@@ -424,7 +421,7 @@ pub(crate) fn run<S: Startup>(
 
 /// The context of a hand-driven test.
 pub(crate) fn context() -> Context {
-    Context { paced: false, ..context::quic(MSS) }
+    firstflight::with!(Context { paced: false, ..context::quic(MSS) })
 }
 
 /// Tells a startup of a loss.

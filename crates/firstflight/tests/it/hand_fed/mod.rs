@@ -27,12 +27,15 @@ pub(crate) type Usual<S> = Fed<S, Cubic, Prr>;
 
 pub(crate) fn config(tcp: bool) -> Config {
     let base = if tcp { Config::tcp(MSS) } else { Config::quic(MSS) };
-    Config { initial_window: 30 * MSS, ..base }
+    firstflight::with!(Config { initial_window: 30 * MSS, ..base })
 }
 
 /// CUBIC without fast convergence and PRR of RFC 9937.
 pub(crate) fn usual<S: Startup>(startup: S, config: Config) -> Usual<S> {
-    let cubic = Cubic::new(cubic::Params { fast_convergence: false, ..cubic::Params::default() });
+    let cubic = Cubic::new(firstflight::with!(cubic::Params {
+        fast_convergence: false,
+        ..cubic::Params::default()
+    }));
     fed(startup, cubic, Prr::new(prr::Params::rfc9937()), config)
 }
 

@@ -178,12 +178,12 @@ pub(crate) fn play_from(
 ) -> Reached {
     let arm = Arm::parse(&choice.text)
         .unwrap_or_else(|error| panic!("`{}` of the table should be an arm: {error}", choice.text));
-    let base = Config {
+    let base = firstflight::with!(Config {
         idle_restart: choice.idle_restart,
         max_burst: choice.max_burst,
         initial_window: choice.iw,
         ..choice.base()
-    };
+    });
     let nxt = Seq(if choice.nonsense { source.wild(0) } else { 0 });
     let controller = arm.with_oracle(choice.oracle_exit).controller(base, start, nxt);
     let config = arm.configure(base);

@@ -4,7 +4,8 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use crate::told::Told;
-use firstflight::event::{Context, SoFar, Timeout, Transport, Window};
+use firstflight::Config;
+use firstflight::event::{Context, SoFar, Timeout, Window};
 use firstflight::startup::hystart::{HyStart, Params, linux_rate};
 use firstflight::startup::{ExitReason, Startup, Verdict};
 use firstflight::units::{Nanos, Seq, Time, UNSET_SSTHRESH};
@@ -155,20 +156,13 @@ pub(crate) struct Compared {
 /// sample, nothing found yet.
 pub(crate) fn replay(recording: &Recording, largest_burst: u64) -> Compared {
     let mss = u64::from(recording.mss);
-    let mut cx = Context {
-        mss,
-        count: None,
+    let mut cx = firstflight::with!(Context {
         iw: 10 * mss,
-        transport: Transport::Tcp,
         paced: recording.paced,
-        srtt: Nanos::ZERO,
-        pacing_rate: None,
         max_burst: largest_burst,
-        limited: true,
-        young_epoch: false,
-        newborn_epoch: false,
         so_far: SoFar::default(),
-    };
+        ..Context::new(&Config::tcp(mss), Seq(0))
+    });
     let mut core = HyStart::new(Params::LINUX);
     let mut compared = Compared::default();
     let mut before: Option<Row> = None;

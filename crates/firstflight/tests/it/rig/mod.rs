@@ -29,9 +29,9 @@ pub(crate) fn config(transport: Transport, iw: u64) -> Config {
     let base = if transport == Transport::Quic {
         Config::quic(MSS)
     } else {
-        Config { paced: true, ..Config::tcp(MSS) }
+        firstflight::with!(Config { paced: true, ..Config::tcp(MSS) })
     };
-    Config { initial_window: iw, ..base }
+    firstflight::with!(Config { initial_window: iw, ..base })
 }
 
 impl Rig {
