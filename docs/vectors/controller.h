@@ -42,7 +42,7 @@ enum firstflight_timeout { FIRSTFLIGHT_RTO, FIRSTFLIGHT_RTO_AGAIN, FIRSTFLIGHT_P
     FIELD(flight_bytes) /* nxt - una (TCP) or in flight before losses are removed (QUIC) */ \
     FIELD(sacked_bytes) /* SACKed above `una` (TCP) */ \
     FIELD(delivered_total_bytes) /* delivered so far */ \
-    FIELD(sent_total_bytes) /* sent so far, repeats included */ \
+    FIELD(sent_total_bytes) /* sent so far, including retransmissions */ \
     FIELD(tx_acked) /* latest transmission among what was newly delivered */ \
     FIELD(tx_lost) /* latest transmission among what was newly declared lost */ \
     FIELD(tx_next) /* ordinal of the next transmission */ \

@@ -31,7 +31,8 @@ named! {
     }
 }
 
-/// The transport is about to send: asked once per burst, before the first packet of it.
+/// The transport is about to send. Passed to the controller once per burst, before its first
+/// packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ready {
     /// The moment.
@@ -102,7 +103,7 @@ pub struct Ack {
     pub inflight_before: u64,
     /// Bytes outstanding after removing `acked` and `lost`: the pipe of RFC 6675 and 6937.
     pub inflight: u64,
-    /// Cumulative bytes put on the wire, repeats included.
+    /// Cumulative bytes put on the wire, including retransmissions.
     pub sent: u64,
     /// The latest transmission among what this ACK newly delivered, as an ordinal over all
     /// transmissions of the connection (QUIC: its packet number); `None` if nothing was
@@ -281,7 +282,7 @@ impl SoFar {
         }
     }
 
-    /// One ACK or loss timer.
+    /// Handles one ACK or one expiry of the loss timer.
     pub fn on_ack(&mut self, ack: &Ack) {
         // One more amount still fits beside this.
         let delivered = self.delivered.saturating_add(ack.acked).min(u64::MAX >> 1);

@@ -269,7 +269,7 @@ fields! {
             at in [Event::Ack(Ack { sacked: at, .. }, _)];
         "delivered_total_bytes" Whole "bytes" "delivered so far":
             at in [Event::Ack(_, SoFar { delivered: at, .. })];
-        "sent_total_bytes" Whole "bytes" "sent so far, repeats included":
+        "sent_total_bytes" Whole "bytes" "sent so far, including retransmissions":
             at in [Event::Ack(Ack { sent: at, .. }, _)];
         "tx_acked" Whole "" "latest transmission among what was newly delivered":
             at in [Event::Ack(Ack { tx_acked: at, .. }, _)];

@@ -11,7 +11,7 @@
 use super::Losses;
 use super::scoreboard::{Flags, Id, Scoreboard};
 
-/// Totals SACKed above a segment.
+/// Bytes and segments SACKed above a given segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Above {
     /// SACKed bytes.
@@ -35,7 +35,7 @@ impl Evidence {
         self.boundary
     }
 
-    /// Totals SACKed at or above the boundary.
+    /// Bytes and segments SACKed at or above the boundary.
     pub fn above(&self) -> Above {
         self.above
     }

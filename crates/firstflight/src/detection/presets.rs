@@ -1,4 +1,5 @@
-//! Presets: which detectors, timers and proofs make up a sender of a given kind.
+//! Presets: which loss detectors, timers and tests for spurious losses make up a sender of a given
+//! kind.
 //!
 //! There is one row per kind of stack; an endpoint reads its row and builds the parts. An arm's
 //! sender options name a preset. Follows the documents of the parts; `linux26` is the kernel of the

@@ -46,7 +46,7 @@ pub struct Arrival {
     pub echo: Option<Time>,
 }
 
-/// Facts of an ACK that set the reordering window.
+/// Facts about an ACK that set the reordering window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The oldest unacknowledged byte after the ACK.

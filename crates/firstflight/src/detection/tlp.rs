@@ -48,7 +48,7 @@ pub enum Kind {
     Repeat,
 }
 
-/// Facts of an ACK that decide the fate of a probe.
+/// Facts about an ACK that decide the outcome of a probe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The acknowledgement number.

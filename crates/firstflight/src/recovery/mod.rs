@@ -73,8 +73,8 @@ impl OwnRecovery {
         }
     }
 
-    /// Charges the ACK that ends the episode, which may also acknowledge data sent after entry:
-    /// `before` is the number of bytes sent before entry, `None` if unknown.
+    /// Charges the bytes of the ACK that ends the episode, which may also acknowledge data sent
+    /// after entry: `before` is the number of bytes sent before entry, `None` if unknown.
     #[doc(hidden)]
     pub fn account_last(&mut self, acked: u64, before: Option<u64>, lost: u64, una: Seq) {
         match self {

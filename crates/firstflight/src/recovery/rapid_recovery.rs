@@ -62,14 +62,14 @@ impl RapidRecovery {
         self.cwnd
     }
 
-    /// Charges the ACK that ends the episode.
+    /// Charges the bytes of the ACK that ends the episode against the window.
     ///
     /// RAPID 3.3.1-flight: data sent after entry is not charged. The factors are derived from one
     /// flight, the `pre` bytes outstanding at entry, of which A arrive and L do not: `s*pre - a*A -
     /// l*L` is `beta*A` for `A + L = pre`. Data sent since then was permitted by the window that
     /// this rule sets. If it were charged too, it would count twice and the window would end below
-    /// `beta*A`. TCP's record does not distinguish transmissions, so at most the rest of the flight
-    /// at entry is charged (D5).
+    /// `beta*A`. TCP's records do not distinguish an original from its retransmission, so at most
+    /// the rest of the flight at entry is charged (departure D5).
     #[doc(hidden)]
     pub fn account_last(&mut self, acked: u64, before: Option<u64>, lost: u64) {
         let open =

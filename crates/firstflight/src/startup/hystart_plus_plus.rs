@@ -54,7 +54,7 @@ pub struct Stats {
     pub rounds: u32,
     /// Rounds that had no RTT sample.
     pub empty_rounds: u32,
-    /// Times CSS was entered.
+    /// Number of times CSS was entered.
     pub css_entries: u32,
     /// Times CSS returned to slow start.
     pub css_returns: u32,
@@ -64,7 +64,7 @@ pub struct Stats {
     pub css_exits: u32,
     /// Times congestion, a threshold, a timeout or idle time ended CSS.
     pub css_interrupted: u32,
-    /// Times CSS was resumed because the congestion was a false alarm.
+    /// Number of times CSS was resumed because the congestion was a false alarm.
     pub css_resumed: u32,
     /// Times the RTT rose and startup ended at once, into LSS or without CSS.
     pub exits_on_rise: u32,

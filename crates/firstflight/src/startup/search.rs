@@ -99,7 +99,8 @@ pub struct Stats {
     pub max_look_bins: u16,
     /// The largest shortfall that did not exit, in percent.
     pub max_norm_percent: u8,
-    /// At the exit: bytes delivered in the last initial RTT, the BDP with an empty queue.
+    /// At the exit: bytes delivered over the most recent interval as long as the initial RTT, that
+    /// is, the BDP with an empty queue.
     pub empty_queue_target: u64,
     /// At the exit: bytes delivered in the last current RTT, the BDP with the queue at that time; 0
     /// if the RTT is longer than a window.

@@ -114,7 +114,7 @@ named! {
     }
 }
 
-/// How whole segments are fitted to the due amount in the proportional branch.
+/// How the amount due in the proportional branch is rounded to whole segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Rounding {
     /// A whole segment is sent while anything is due (D1).
@@ -144,7 +144,7 @@ params! {
     pub struct Params {
         /// The document whose rules apply.
         pub rules: Rules = Rules::Rfc9937 { timer: TimerEntry::Forced, safe_ack: SafeAck::Progress };
-        /// How segments are fitted.
+        /// How the amount to send is rounded to whole segments.
         pub rounding: Rounding = Rounding::WholeSegment;
         /// How deliveries are known.
         pub evidence: Evidence = Evidence::Exact;
