@@ -154,7 +154,7 @@ record! {
     /// rate of all flows in that time, cross traffic included
     goodput_mbps: Option<f64>, "Mbit/s", High = row.goodput_mbps => ("goodput_mbps", "all flows", "Mbit/s");
     /// completion time of the fastest flow: from its first byte sent until its last byte is delivered at the receiver
-    ttlb_first_ms: Option<f64>, "ms", Low = row.ttlbs().map(|all| all.low) => ("ttlb_first_ms", "first completion time", "ms");
+    ttlb_first_ms: Option<f64>, "ms", Low = row.ttlbs().map(|all| all.low) => ("ttlb_first_ms", "completion time, first", "ms");
     /// median completion time over the flows
     ttlb_ms: Option<f64>, "ms", Low = row.ttlbs().map(|all| all.median) => ("ttlb_ms", "median", "ms");
     /// completion time of the slowest flow; `-` if a flow did not finish within the limit
