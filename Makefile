@@ -58,7 +58,7 @@ lint: ## commits, circles of imports, formatting and clippy over everything; war
 	cargo clippy --locked --workspace --all-targets $(FEATURES) -- -D warnings
 
 hooks: ## a Git hook that checks the form of commit messages
-	install -m 755 tests/commits.sh "$$(git rev-parse --git-path hooks)/commit-msg"
+	install -D -m 755 tests/commits.sh "$$(git rev-parse --git-path hooks)/commit-msg"
 
 lean: ## clippy over the program as most people build it, with its default features; warnings are errors
 	cargo clippy --locked -p firstflight-cli -- -D warnings
