@@ -13,9 +13,7 @@
 //!
 //! Steps 2 to 5 are [`Controller::on_ack`](crate::controller::Controller::on_ack).
 
-use crate::controller::Config;
 use crate::named::named;
-use crate::startup::EpochUse;
 use crate::units::{MAX_BYTES, Nanos, Rate, Seq, Time};
 
 named! {
@@ -502,6 +500,17 @@ impl Window {
     }
 }
 
+/// Which hooks of a startup use the age of avoidance's epoch ([`Heeds::epoch`](crate::startup::Heeds::epoch)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EpochUse {
+    /// None.
+    Nowhere,
+    /// Only [`sample`](crate::startup::Startup::sample) (published BEST and SEARCH 3.1).
+    Sampling,
+    /// Any hook; the age is provided with every RTT sample (HyStart, for its minimum).
+    Everywhere,
+}
+
 /// Facts about the connection that every algorithm may read and none may change.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
@@ -548,25 +557,6 @@ impl Context {
             None => acked,
             // RFC5681 3.1-count, RFC3465 2.2-L: min(N, L * SMSS).
             Some(most) => acked.min(self.mss.saturating_mul(u64::from(most))),
-        }
-    }
-
-    /// Before anything happened: no RTT sample, no epoch, and the window is the limit.
-    pub const fn new(config: &Config, nxt: Seq) -> Context {
-        Context {
-            mss: config.mss,
-            iw: config.initial_window,
-            count: config.count,
-            transport: config.transport,
-            paced: config.paced,
-            srtt: Nanos::ZERO,
-            pacing_rate: None,
-            max_burst: config.max_burst,
-            limited: true,
-            young_epoch: false,
-            newborn_epoch: false,
-            epoch_use: EpochUse::Nowhere,
-            so_far: SoFar::new(config.transport, nxt),
         }
     }
 

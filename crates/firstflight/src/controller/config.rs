@@ -1,9 +1,9 @@
 //! What a connection tells its controller once, at the start.
 
-use crate::event::Transport;
+use crate::event::{Context, EpochUse, SoFar, Transport};
 use crate::named::named;
 use crate::startup::GAIN_AVOIDANCE;
-use crate::units::{Ratio, mul_div};
+use crate::units::{Nanos, Ratio, Seq, mul_div};
 
 named! {
     /// Which windows may grow where the application, and not the window, is the limit.
@@ -142,6 +142,27 @@ impl Config {
             ending: Ending::Grows,
             increase: Increase::Linux,
             count: None,
+        }
+    }
+}
+
+impl Context {
+    /// Before anything happened: no RTT sample, no epoch, and the window is the limit.
+    pub const fn new(config: &Config, nxt: Seq) -> Context {
+        Context {
+            mss: config.mss,
+            iw: config.initial_window,
+            count: config.count,
+            transport: config.transport,
+            paced: config.paced,
+            srtt: Nanos::ZERO,
+            pacing_rate: None,
+            max_burst: config.max_burst,
+            limited: true,
+            young_epoch: false,
+            newborn_epoch: false,
+            epoch_use: EpochUse::Nowhere,
+            so_far: SoFar::new(config.transport, nxt),
         }
     }
 }

@@ -39,6 +39,7 @@ pub use rapid_start::RapidStart;
 pub use search::Search;
 pub use slow_start::SlowStart;
 
+pub use crate::event::EpochUse;
 pub use crate::exit::{ExitReason, Handover};
 
 use crate::event::{Ack, Context, Phase, Ready, Sent, Signal, Timeout, Window};
@@ -180,17 +181,6 @@ impl Heeds {
     pub const fn sending(sending: bool) -> Heeds {
         Heeds { sending, packets: sending, epoch: EpochUse::Nowhere }
     }
-}
-
-/// Which hooks of a startup use the age of avoidance's epoch ([`Heeds::epoch`]).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EpochUse {
-    /// None.
-    Nowhere,
-    /// Only [`Startup::sample`] (published BEST and SEARCH 3.1).
-    Sampling,
-    /// Any hook; the age is provided with every RTT sample (HyStart, for its minimum).
-    Everywhere,
 }
 
 /// A startup algorithm. The hooks are called in the order of [`crate::event`]; a hook exists only
