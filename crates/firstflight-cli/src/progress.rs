@@ -4,7 +4,8 @@
 use crate::terminal::whisper;
 use firstflight_lab::table::figure;
 use firstflight_table::text::one_line;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use std::fmt::Write;
 use std::io::IsTerminal;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -37,6 +38,11 @@ pub(crate) struct Progress {
     _lines: Option<Sender<()>>,
 }
 
+/// The rate without decimals, which change with every step.
+fn whole_per_second(state: &ProgressState, to: &mut dyn Write) {
+    let _ = write!(to, "{:.0}/s", state.per_sec());
+}
+
 impl Progress {
     /// Starts the progress. `style` is a template of the bar, `total` the amount of work if it is
     /// known.
@@ -46,7 +52,7 @@ impl Progress {
             bar.set_length(total);
         }
         if let Ok(style) = ProgressStyle::with_template(style) {
-            bar.set_style(style);
+            bar.set_style(style.with_key("per_sec", whole_per_second));
         }
         let terminal = std::io::stderr().is_terminal();
         let lines = (!terminal).then(|| {
