@@ -51,7 +51,7 @@ fuzz_target!(|input: &[u8]| {
         let config = config[offset..].as_ptr().cast();
         let mut made = ff_sender_init(at.cast(), arm.as_ptr().cast(), config, number(&mut input));
         if made != FF_OK {
-            let usual = ff_config { size: size_of::<ff_config>(), mss: 1200, ..std::mem::zeroed() };
+            let usual = ff_config { mss: 1200, ..ff_config::BLANK };
             let arms = [
                 c"hystart++",
                 c"rapid",

@@ -48,7 +48,7 @@
 // TCP's rules: sequence numbers, RFC 5681 and RFC 6675.
 #define FF_TCP 1
 
-// As the arm or the transport has it.
+// The default of the arm or the transport.
 #define FF_DEFAULT 0
 
 // On.
@@ -75,19 +75,19 @@ struct ff_config {
     size_t size;
     // `FF_QUIC` or `FF_TCP`.
     uint32_t transport;
-    // Whether packets are paced: `FF_DEFAULT` (QUIC yes, TCP no), `FF_ON`, `FF_OFF`. The arm's `@(pace=..)` has priority.
+    // Turns pacing on (`FF_ON`) or off (`FF_OFF`). `FF_DEFAULT` paces QUIC but not TCP. The arm's `@(pace=..)` overrides this field.
     uint32_t paced;
     // Largest payload of a packet as the window counts it, in bytes: 1 to 65536.
     uint64_t mss;
-    // Initial window in bytes, at most 2^40; 0: ten packets as in RFC 6928 and RFC 9002. The arm's `@(iw=..)` has priority.
+    // Initial window in bytes, at most 2^40; 0: ten packets as in RFC 6928 and RFC 9002. The arm's `@(iw=..)` overrides this field.
     uint64_t initial_window;
     // The first packet number (QUIC) or sequence number (TCP).
     uint64_t nxt;
-    // Depth of the pacer's bucket in bytes, at most 2^30; 0: ten packets. The arm's `@(burst=..)` has priority.
+    // Depth of the pacer's bucket in bytes, at most 2^30; 0: ten packets. The arm's `@(burst=..)` overrides this field.
     uint64_t burst;
     // Largest burst that leaves in one send call, in bytes (GSO), at most 2^30; 0: ten packets (QUIC), 64 KiB (TCP).
     uint64_t max_burst;
-    // TCP: whether the connection uses SACK: `FF_DEFAULT` (yes), `FF_ON`, `FF_OFF`.
+    // TCP: `FF_ON` or `FF_DEFAULT` if the connection uses SACK, `FF_OFF` if not.
     uint32_t sack;
     // 0.
     uint32_t reserved;
@@ -96,7 +96,7 @@ struct ff_config {
 // A point in time on the caller's monotonic clock, in nanoseconds since any origin.
 typedef uint64_t ff_time;
 
-// The transport is about to send a burst.
+// Describes the state of the connection before a burst is sent.
 struct ff_ready {
     // `sizeof(struct ff_ready)`.
     size_t size;
@@ -110,13 +110,13 @@ struct ff_ready {
     uint64_t backlog;
     // Smoothed RTT in ns; 0 if there was no sample yet.
     uint64_t srtt;
-    // How long nothing has been in flight, in ns; 0 while something is.
+    // Time since the last byte left flight, in ns; 0 if bytes are in flight.
     uint64_t idle;
     // Retransmission timeout (TCP) or probe timeout (QUIC) in force, in ns.
     uint64_t timeout;
 };
 
-// A packet or a burst was sent.
+// Describes a packet or burst that was sent.
 struct ff_sent {
     // `sizeof(struct ff_sent)`.
     size_t size;
@@ -132,8 +132,8 @@ struct ff_sent {
     uint64_t srtt;
 };
 
-// An ACK arrived, or a loss timer expired (then `acked` and `rtt` are 0). Set every field up to `app_limited`. The fields after it
-// are details that only some transports know.
+// Describes an ACK, or losses that a timer found (then `acked` and `rtt` are 0). Set every field up to `app_limited`. Only some
+// transports know the fields after it.
 struct ff_ack {
     // `sizeof(struct ff_ack)`.
     size_t size;
@@ -166,7 +166,7 @@ struct ff_ack {
     uint64_t sent;
     // Ordinal + 1 of the latest transmission among what was newly delivered (QUIC: packet number + 1); 0 if nothing was.
     uint64_t tx_acked_end;
-    // The same of what was newly declared lost; 0 if nothing was. TCP: if an original is declared lost after its repeat was sent,
+    // Ordinal + 1 of the latest transmission among what was newly declared lost; 0 if nothing was. TCP: if an original is declared lost after its repeat was sent,
     // this is the original.
     uint64_t tx_lost_end;
     // Ordinal of the next transmission (QUIC: `nxt`).
@@ -198,7 +198,7 @@ struct ff_ack {
     uint8_t reserved[3];
 };
 
-// A timeout, or persistent congestion.
+// Describes a timeout or persistent congestion.
 struct ff_congestion {
     // `sizeof(struct ff_congestion)`.
     size_t size;
@@ -214,7 +214,7 @@ struct ff_congestion {
     uint32_t reserved;
 };
 
-// How startup ended.
+// Describes the end of startup.
 struct ff_exit_info {
     // `sizeof(struct ff_exit_info)`, set by the caller.
     size_t size;
@@ -236,15 +236,15 @@ struct ff_exit_info {
     const char *reason;
 };
 
-// Reports of the transport that cannot be true.
+// Describes impossible reports of the transport.
 struct ff_misfed_info {
     // `sizeof(struct ff_misfed_info)`, set by the caller.
     size_t size;
-    // Time of the first one.
+    // Time of the first such report.
     ff_time at;
-    // How many there were.
+    // Number of such reports.
     uint64_t count;
-    // The rule that the first one broke, a static string: "time_back", "more_delivered", ...
+    // The rule that the first such report broke, a static string: "time_back", "more_delivered", ...
     const char *rule;
 };
 
@@ -252,87 +252,89 @@ struct ff_misfed_info {
 extern "C" {
 #endif // __cplusplus
 
-// Version of the library, such as "0.1.0".
+// Returns the version of the library, such as "0.1.0".
 const char *ff_version(void);
 
-// Bytes of memory that a sender needs, the same for every arm.
+// Returns the size of a sender in bytes, the same for every arm.
 size_t ff_sender_size(void);
 
-// Alignment of this memory in bytes. `malloc` provides it.
+// Returns the alignment of a sender in bytes. Memory from `malloc` has it.
 size_t ff_sender_align(void);
 
-// Makes a sender of `arm` ("hystart++", "rapid/cubic/prr@(iw=32)", ...) in `memory`, which is then a `struct ff_sender`. Nothing has to
-// be freed but the memory itself.
+// Initialises a sender of `arm` ("hystart++", "rapid/cubic/prr@(iw=32)", ...) in `memory`, which is then a `struct ff_sender`. Free
+// nothing but the memory itself.
 int32_t ff_sender_init(void *memory,
                        const char *arm,
                        const struct ff_config *config,
                        ff_time now);
 
-// The sentence of the last error of this sender. It stays valid until the next call for this sender. After a failed
-// `ff_sender_init` it may be asked with the same memory.
+// Returns a sentence about the last error of this sender, valid until the next call for this sender. After a failed `ff_sender_init`,
+// pass the same memory.
 const char *ff_last_error(const void *memory);
 
-// The handshake measured an RTT, in ns.
+// Records the RTT that the handshake measured, in ns.
 int32_t ff_on_handshake_rtt(struct ff_sender *sender, ff_time now, uint64_t rtt);
 
-// The transport is about to send a burst. Call it before `ff_can_send`; it may open a train or end an idle period.
+// Call this before each burst, and before `ff_can_send`: it may start a train or end an idle period.
 int32_t ff_before_send(struct ff_sender *sender, const struct ff_ready *ready);
 
-// Packets were sent. The pacer's bucket pays for them.
+// Records packets that were sent, and takes their bytes from the pacer's bucket.
 int32_t ff_on_sent(struct ff_sender *sender, const struct ff_sent *sent);
 
-// An ACK arrived, or a loss timer found losses.
+// Processes an ACK, or losses that a timer found.
 int32_t ff_on_ack(struct ff_sender *sender, const struct ff_ack *ack);
 
-// A timeout expired, or persistent congestion was found.
+// Processes a timeout or persistent congestion.
 int32_t ff_on_congestion(struct ff_sender *sender, const struct ff_congestion *congestion);
 
-// What the last recovery took for lost has arrived: the reduction is undone.
+// Undoes the last window reduction, because the packets that were declared lost have arrived.
 int32_t ff_on_spurious(struct ff_sender *sender);
 
-// The largest payload of a packet has changed, in bytes: 1 to 65536.
+// Sets the largest payload of a packet, in bytes: 1 to 65536.
 int32_t ff_set_mss(struct ff_sender *sender, uint64_t mss);
 
-// Congestion window in bytes; 0 without a sender.
+// Returns the congestion window in bytes; 0 without a sender.
 uint64_t ff_cwnd(const struct ff_sender *sender);
 
-// Slow-start threshold in bytes; `FF_NONE` until it is set.
+// Returns the slow-start threshold in bytes; `FF_NONE` until it is set.
 uint64_t ff_ssthresh(const struct ff_sender *sender);
 
-// Whether window and recovery allow `bytes` more to be sent with `inflight` bytes in flight: 1 or 0.
-int32_t ff_can_send(const struct ff_sender *sender, uint64_t bytes, uint64_t inflight);
+// Returns 1 if window and recovery allow the sender to send `bytes` with `inflight` bytes already in flight, 0 otherwise.
+int32_t ff_can_send(const struct ff_sender *sender,
+                    uint64_t bytes,
+                    uint64_t inflight);
 
-// Pacing rate in bytes per second; 0 if packets are not paced, or not yet.
+// Returns the pacing rate in bytes per second; 0 if packets are not paced, or not yet.
 uint64_t ff_pacing_rate(const struct ff_sender *sender);
 
-// When the pacer releases a packet of `bytes` bytes with `inflight` bytes in flight: `now` or later. For senders that have no pacer of
-// their own.
+// Returns the time, `now` or later, at which the pacer releases a packet of `bytes` bytes with `inflight` bytes in flight. For
+// transports without a pacer.
 ff_time ff_next_send_time(struct ff_sender *sender,
                           ff_time now,
                           uint64_t bytes,
                           uint64_t inflight);
 
-// Whether packets should be marked ECT(1), for the low-latency service of L4S: 1 or 0.
+// Returns 1 if packets should be marked ECT(1) to request the low-latency service of L4S, 0 otherwise.
 int32_t ff_is_l4s(const struct ff_sender *sender);
 
-// Whether a recovery is in progress: 1 or 0.
+// Returns 1 during a recovery, 0 otherwise.
 int32_t ff_in_recovery(const struct ff_sender *sender);
 
-// Packets (QUIC) or bytes (TCP) numbered below this were sent before the last recovery began: see `acked_fresh` of `struct ff_ack`.
-// `FF_NONE` if there was no recovery.
+// Returns the number of the first packet (QUIC) or byte (TCP) sent after the last recovery began, which `acked_fresh` of `struct ff_ack`
+// needs; `FF_NONE` if there was no recovery.
 uint64_t ff_recovery_mark(const struct ff_sender *sender);
 
-// What the sender is doing, a static string: "startup", "css", "recovery", "avoidance", ...; "" without a sender.
+// Returns the phase of the sender, a static string: "startup", "css", "recovery", "avoidance", ...; "" without a sender.
 const char *ff_phase(const struct ff_sender *sender);
 
-// Round trips of startup so far.
+// Returns the number of round trips that startup has completed.
 uint32_t ff_rounds(const struct ff_sender *sender);
 
-// How startup ended. Returns 1 and fills `exit` if it has ended, 0 if not, a negative code on an error.
+// Returns 1 and fills `exit` if startup has ended, 0 if not, a negative code on an error.
 int32_t ff_exit(struct ff_sender *sender, struct ff_exit_info *exit);
 
-// Whether the transport reported what cannot be true, such as time that goes back or more delivered than was sent. Returns 1 and fills
-// `misfed` if it did, 0 if not, a negative code on an error. Tests of a transport should check that it is 0.
+// Returns 1 and fills `misfed` if the transport made impossible reports, such as time that goes backwards or more bytes delivered than
+// sent; 0 if not, a negative code on an error. Tests of a transport should check that it returns 0.
 int32_t ff_misfed(struct ff_sender *sender,
                   struct ff_misfed_info *misfed);
 

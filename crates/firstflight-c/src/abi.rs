@@ -35,7 +35,7 @@ pub const FF_QUIC: u32 = 0;
 /// TCP's rules: sequence numbers, RFC 5681 and RFC 6675.
 pub const FF_TCP: u32 = 1;
 
-/// As the arm or the transport has it.
+/// The default of the arm or the transport.
 pub const FF_DEFAULT: u32 = 0;
 /// On.
 pub const FF_ON: u32 = 1;
@@ -62,25 +62,25 @@ pub struct ff_config {
     pub size: usize,
     /// `FF_QUIC` or `FF_TCP`.
     pub transport: u32,
-    /// Whether packets are paced: `FF_DEFAULT` (QUIC yes, TCP no), `FF_ON`, `FF_OFF`. The arm's `@(pace=..)` has priority.
+    /// Turns pacing on (`FF_ON`) or off (`FF_OFF`). `FF_DEFAULT` paces QUIC but not TCP. The arm's `@(pace=..)` overrides this field.
     pub paced: u32,
     /// Largest payload of a packet as the window counts it, in bytes: 1 to 65536.
     pub mss: u64,
-    /// Initial window in bytes, at most 2^40; 0: ten packets as in RFC 6928 and RFC 9002. The arm's `@(iw=..)` has priority.
+    /// Initial window in bytes, at most 2^40; 0: ten packets as in RFC 6928 and RFC 9002. The arm's `@(iw=..)` overrides this field.
     pub initial_window: u64,
     /// The first packet number (QUIC) or sequence number (TCP).
     pub nxt: u64,
-    /// Depth of the pacer's bucket in bytes, at most 2^30; 0: ten packets. The arm's `@(burst=..)` has priority.
+    /// Depth of the pacer's bucket in bytes, at most 2^30; 0: ten packets. The arm's `@(burst=..)` overrides this field.
     pub burst: u64,
     /// Largest burst that leaves in one send call, in bytes (GSO), at most 2^30; 0: ten packets (QUIC), 64 KiB (TCP).
     pub max_burst: u64,
-    /// TCP: whether the connection uses SACK: `FF_DEFAULT` (yes), `FF_ON`, `FF_OFF`.
+    /// TCP: `FF_ON` or `FF_DEFAULT` if the connection uses SACK, `FF_OFF` if not.
     pub sack: u32,
     /// 0.
     pub reserved: u32,
 }
 
-/// The transport is about to send a burst.
+/// Describes the state of the connection before a burst is sent.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct ff_ready {
@@ -96,13 +96,13 @@ pub struct ff_ready {
     pub backlog: u64,
     /// Smoothed RTT in ns; 0 if there was no sample yet.
     pub srtt: u64,
-    /// How long nothing has been in flight, in ns; 0 while something is.
+    /// Time since the last byte left flight, in ns; 0 if bytes are in flight.
     pub idle: u64,
     /// Retransmission timeout (TCP) or probe timeout (QUIC) in force, in ns.
     pub timeout: u64,
 }
 
-/// A packet or a burst was sent.
+/// Describes a packet or burst that was sent.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct ff_sent {
@@ -120,8 +120,8 @@ pub struct ff_sent {
     pub srtt: u64,
 }
 
-/// An ACK arrived, or a loss timer expired (then `acked` and `rtt` are 0). Set every field up to `app_limited`. The fields after it
-/// are details that only some transports know.
+/// Describes an ACK, or losses that a timer found (then `acked` and `rtt` are 0). Set every field up to `app_limited`. Only some
+/// transports know the fields after it.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct ff_ack {
@@ -156,7 +156,7 @@ pub struct ff_ack {
     pub sent: u64,
     /// Ordinal + 1 of the latest transmission among what was newly delivered (QUIC: packet number + 1); 0 if nothing was.
     pub tx_acked_end: u64,
-    /// The same of what was newly declared lost; 0 if nothing was. TCP: if an original is declared lost after its repeat was sent,
+    /// Ordinal + 1 of the latest transmission among what was newly declared lost; 0 if nothing was. TCP: if an original is declared lost after its repeat was sent,
     /// this is the original.
     pub tx_lost_end: u64,
     /// Ordinal of the next transmission (QUIC: `nxt`).
@@ -188,7 +188,7 @@ pub struct ff_ack {
     pub reserved: [u8; 3],
 }
 
-/// A timeout, or persistent congestion.
+/// Describes a timeout or persistent congestion.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct ff_congestion {
@@ -206,7 +206,7 @@ pub struct ff_congestion {
     pub reserved: u32,
 }
 
-/// How startup ended.
+/// Describes the end of startup.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct ff_exit_info {
@@ -230,17 +230,17 @@ pub struct ff_exit_info {
     pub reason: *const core::ffi::c_char,
 }
 
-/// Reports of the transport that cannot be true.
+/// Describes impossible reports of the transport.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct ff_misfed_info {
     /// `sizeof(struct ff_misfed_info)`, set by the caller.
     pub size: usize,
-    /// Time of the first one.
+    /// Time of the first such report.
     pub at: ff_time,
-    /// How many there were.
+    /// Number of such reports.
     pub count: u64,
-    /// The rule that the first one broke, a static string: "time_back", "more_delivered", ...
+    /// The rule that the first such report broke, a static string: "time_back", "more_delivered", ...
     pub rule: *const core::ffi::c_char,
 }
 
@@ -248,7 +248,7 @@ pub struct ff_misfed_info {
 ///
 /// # Safety
 /// The type is `repr(C)`, begins with `size: usize`, and any bytes are a value of it.
-pub(crate) unsafe trait Sized_: Copy {
+pub(crate) unsafe trait Versioned: Copy {
     /// Its size in the first version of the library that had it.
     const FIRST: usize;
 }
@@ -259,8 +259,17 @@ const LARGEST: usize = 4096;
 macro_rules! sized {
     ($($type:ident $first:literal)+) => {$(
         // SAFETY: repr(C) structs of integers, arrays of them and pointers, beginning with `size`.
-        unsafe impl Sized_ for $type {
+        unsafe impl Versioned for $type {
             const FIRST: usize = $first;
+        }
+        impl $type {
+            /// Nothing but its size.
+            pub const BLANK: $type = {
+                // SAFETY: any bytes are a value of it.
+                let mut blank: $type = unsafe { MaybeUninit::zeroed().assume_init() };
+                blank.size = size_of::<$type>();
+                blank
+            };
         }
         const _: () = assert!(size_of::<$type>() >= $first && size_of::<$type>() <= LARGEST);
         const _: () = assert!(core::mem::offset_of!($type, size) == 0);
@@ -280,7 +289,7 @@ sized! {
 ///
 /// # Safety
 /// `from` is NULL or points to a struct that begins with its size, aligned or not.
-unsafe fn size_of_caller<T: Sized_>(from: *const T) -> Result<usize, i32> {
+unsafe fn size_of_caller<T: Versioned>(from: *const T) -> Result<usize, i32> {
     if from.is_null() {
         return Err(FF_NULL);
     }
@@ -294,7 +303,10 @@ unsafe fn size_of_caller<T: Sized_>(from: *const T) -> Result<usize, i32> {
 /// # Safety
 /// `from` is NULL or points to `size` readable bytes, where `size` is its first member, and nobody writes to them meanwhile.
 #[inline(always)]
-pub(crate) unsafe fn read<T: Sized_>(from: *const T, room: &mut MaybeUninit<T>) -> Result<&T, i32> {
+pub(crate) unsafe fn read<T: Versioned>(
+    from: *const T,
+    room: &mut MaybeUninit<T>,
+) -> Result<&T, i32> {
     // SAFETY: if it is not NULL, its first member is the size.
     if from.is_aligned()
         && !from.is_null()
@@ -313,7 +325,7 @@ pub(crate) unsafe fn read<T: Sized_>(from: *const T, room: &mut MaybeUninit<T>) 
 /// As [`read`].
 #[cold]
 #[inline(never)]
-unsafe fn copy<T: Sized_>(from: *const T, room: &mut MaybeUninit<T>) -> Result<&T, i32> {
+unsafe fn copy<T: Versioned>(from: *const T, room: &mut MaybeUninit<T>) -> Result<&T, i32> {
     // SAFETY: as the caller promises.
     let size = unsafe { size_of_caller(from) }?;
     let known = size.min(size_of::<T>());
@@ -334,7 +346,7 @@ unsafe fn copy<T: Sized_>(from: *const T, room: &mut MaybeUninit<T>) -> Result<&
 ///
 /// # Safety
 /// `to` is NULL or points to `size` writable bytes, where `size` is its first member.
-pub(crate) unsafe fn write<T: Sized_>(to: *mut T, value: &T) -> Result<(), i32> {
+pub(crate) unsafe fn write<T: Versioned>(to: *mut T, value: &T) -> Result<(), i32> {
     // SAFETY: as the caller promises.
     let size = unsafe { size_of_caller(to.cast_const()) }?;
     let known = size.min(size_of::<T>());

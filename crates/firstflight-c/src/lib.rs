@@ -19,6 +19,7 @@
 #![allow(clippy::missing_safety_doc)]
 
 mod abi;
+mod convert;
 mod sender;
 mod text;
 

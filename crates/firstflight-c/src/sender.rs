@@ -6,11 +6,11 @@ use core::ffi::{CStr, c_char, c_void};
 use core::mem::{MaybeUninit, align_of, needs_drop, size_of};
 use firstflight::event::Impossible;
 use firstflight::{
-    Ack, AckDetail, AnyController, Arm, Config, Congestion, ExitReason, Nanos, Pacer, Phase, Rate,
-    Ready, Sent, Seq, Time, Timeout,
+    Ack, AnyController, Arm, Config, Congestion, ExitReason, Nanos, Pacer, Phase, Rate, Ready,
+    Sent, Seq, Time,
 };
 
-/// What the memory of a sender holds.
+/// Contents of a sender's memory.
 #[repr(C)]
 struct Sender {
     /// [`ALIVE`] while the controller may be used.
@@ -61,7 +61,7 @@ const fn in_words(code: i32) -> &'static str {
     }
 }
 
-/// A value out of its range.
+/// Reports a value that is out of its range.
 #[cold]
 fn out_of_range(why: &mut Sentence, field: &str, value: u64, allowed: &str) -> i32 {
     *why = Sentence::of(format_args!("{field} is {value}; it must be {allowed}"));
@@ -81,16 +81,23 @@ fn caught<R>(act: impl FnOnce() -> R) -> Option<R> {
     Some(act())
 }
 
-/// The memory as a sender, alive or not.
+/// The place of a sender in the caller's memory, which may hold anything.
 #[inline(always)]
-unsafe fn memory<'a>(memory: *mut c_void) -> Result<&'a mut Sender, i32> {
+fn place(memory: *mut c_void) -> Result<*mut Sender, i32> {
     let sender = memory.cast::<Sender>();
     if sender.is_null() {
-        return Err(FF_NULL);
+        Err(FF_NULL)
+    } else if sender.is_aligned() {
+        Ok(sender)
+    } else {
+        Err(FF_MISALIGNED)
     }
-    if !sender.is_aligned() {
-        return Err(FF_MISALIGNED);
-    }
+}
+
+/// The sender in the caller's memory.
+#[inline(always)]
+unsafe fn memory<'a>(memory: *mut c_void) -> Result<&'a mut Sender, i32> {
+    let sender = place(memory)?;
     // SAFETY: the caller keeps the rules of the crate; the mark tells whether the rest is a sender.
     if unsafe { (&raw const (*sender).mark).read() } != ALIVE {
         return Err(FF_NOT_A_SENDER);
@@ -131,30 +138,26 @@ unsafe fn ask<R>(sender: *const ff_sender, otherwise: R, question: impl FnOnce(&
     caught(|| question(sender)).unwrap_or(otherwise)
 }
 
-fn rtt(ns: u64) -> Option<Nanos> {
-    (ns > 0).then_some(Nanos(ns))
-}
-
-/// Version of the library, such as "0.1.0".
+/// Returns the version of the library, such as "0.1.0".
 #[unsafe(no_mangle)]
 pub extern "C" fn ff_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
 }
 
-/// Bytes of memory that a sender needs, the same for every arm.
+/// Returns the size of a sender in bytes, the same for every arm.
 #[unsafe(no_mangle)]
 pub extern "C" fn ff_sender_size() -> usize {
     size_of::<Sender>()
 }
 
-/// Alignment of this memory in bytes. `malloc` provides it.
+/// Returns the alignment of a sender in bytes. Memory from `malloc` has it.
 #[unsafe(no_mangle)]
 pub extern "C" fn ff_sender_align() -> usize {
     align_of::<Sender>()
 }
 
-/// Makes a sender of `arm` ("hystart++", "rapid/cubic/prr@(iw=32)", ...) in `memory`, which is then a `struct ff_sender`. Nothing has to
-/// be freed but the memory itself.
+/// Initialises a sender of `arm` ("hystart++", "rapid/cubic/prr@(iw=32)", ...) in `memory`, which is then a `struct ff_sender`. Free
+/// nothing but the memory itself.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ff_sender_init(
     memory: *mut c_void,
@@ -162,13 +165,10 @@ pub unsafe extern "C" fn ff_sender_init(
     config: *const ff_config,
     now: ff_time,
 ) -> i32 {
-    let sender = memory.cast::<Sender>();
-    if sender.is_null() {
-        return FF_NULL;
-    }
-    if !sender.is_aligned() {
-        return FF_MISALIGNED;
-    }
+    let sender = match place(memory) {
+        Ok(sender) => sender,
+        Err(code) => return code,
+    };
     // SAFETY: not NULL, aligned and large enough; no reference to it exists.
     let (mark, error) = unsafe { (&raw mut (*sender).mark, &raw mut (*sender).error) };
     // SAFETY: as above. The memory may hold anything: only these two are written before there is a controller.
@@ -265,24 +265,21 @@ fn amount(
     }
 }
 
-/// The sentence of the last error of this sender. It stays valid until the next call for this sender. After a failed
-/// `ff_sender_init` it may be asked with the same memory.
+/// Returns a sentence about the last error of this sender, valid until the next call for this sender. After a failed `ff_sender_init`,
+/// pass the same memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ff_last_error(memory: *const c_void) -> *const c_char {
     static NULL: Sentence = Sentence::fixed("the memory of the sender is NULL");
     static MISALIGNED: Sentence = Sentence::fixed(in_words(FF_MISALIGNED));
-    let sender = memory.cast::<Sender>();
-    if sender.is_null() {
-        return NULL.as_ptr();
+    match place(memory.cast_mut()) {
+        // SAFETY: `ff_sender_init` wrote it, whether it failed or not.
+        Ok(sender) => unsafe { &(*sender).error }.as_ptr(),
+        Err(FF_NULL) => NULL.as_ptr(),
+        Err(_) => MISALIGNED.as_ptr(),
     }
-    if !sender.is_aligned() {
-        return MISALIGNED.as_ptr();
-    }
-    // SAFETY: `ff_sender_init` wrote it, whether it failed or not.
-    unsafe { &(*sender).error }.as_ptr()
 }
 
-/// The handshake measured an RTT, in ns.
+/// Records the RTT that the handshake measured, in ns.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ff_on_handshake_rtt(
     sender: *mut ff_sender,
@@ -298,97 +295,52 @@ pub unsafe extern "C" fn ff_on_handshake_rtt(
     }
 }
 
-/// The transport is about to send a burst. Call it before `ff_can_send`; it may open a train or end an idle period.
+/// Call this before each burst, and before `ff_can_send`: it may start a train or end an idle period.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ff_before_send(sender: *mut ff_sender, ready: *const ff_ready) -> i32 {
     // SAFETY: the caller keeps the rules of the crate.
     unsafe {
         change(sender, |sender| {
             let mut room = MaybeUninit::uninit();
-            let ready = read(ready, &mut room)?;
-            sender.controller.before_send(&Ready {
-                now: Time(ready.now),
-                nxt: Seq(ready.nxt),
-                inflight: ready.inflight,
-                backlog: ready.backlog,
-                srtt: rtt(ready.srtt),
-                idle: Nanos(ready.idle),
-                timeout: Nanos(ready.timeout),
-            });
+            sender.controller.before_send(&Ready::from(read(ready, &mut room)?));
             Ok(())
         })
     }
 }
 
-/// Packets were sent. The pacer's bucket pays for them.
+/// Records packets that were sent, and takes their bytes from the pacer's bucket.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ff_on_sent(sender: *mut ff_sender, sent: *const ff_sent) -> i32 {
     // SAFETY: the caller keeps the rules of the crate.
     unsafe {
         change(sender, |sender| {
             let mut room = MaybeUninit::uninit();
-            let sent = read(sent, &mut room)?;
+            let sent = Sent::from(read(sent, &mut room)?);
             if let (Some(rate), None) = (sender.controller.pacing_rate(), sender.controller.train())
             {
-                sender.pacer.fill(Time(sent.now), rate);
+                sender.pacer.fill(sent.now, rate);
                 sender.pacer.take(sent.bytes.min(LARGEST_BURST));
             }
-            sender.controller.on_sent(&Sent {
-                now: Time(sent.now),
-                bytes: sent.bytes,
-                nxt: Seq(sent.nxt),
-                inflight: sent.inflight,
-                srtt: rtt(sent.srtt),
-            });
+            sender.controller.on_sent(&sent);
             Ok(())
         })
     }
 }
 
-/// An ACK arrived, or a loss timer found losses.
+/// Processes an ACK, or losses that a timer found.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ff_on_ack(sender: *mut ff_sender, ack: *const ff_ack) -> i32 {
     // SAFETY: the caller keeps the rules of the crate.
     unsafe {
         change(sender, |sender| {
             let mut room = MaybeUninit::uninit();
-            let ack = read(ack, &mut room)?;
-            let mut detail = AckDetail::default();
-            detail.ce_bytes = (ack.ce_bytes > 0).then_some(ack.ce_bytes);
-            detail.lost_again = ack.lost_again != 0;
-            detail.repeat_acked = ack.repeat_acked != 0;
-            detail.rescue_next = ack.rescue_next != 0;
-            detail.unrepaired = ack.unrepaired != 0;
-            detail.sack_advances = ack.sack_advances != 0;
-            detail.receiver_ts = (ack.has_receiver_ts != 0).then_some(ack.receiver_ts);
-            sender.controller.on_ack(&Ack {
-                now: Time(ack.now),
-                acked: ack.acked,
-                acked_fresh: ack.acked_fresh,
-                lost: ack.lost,
-                ce: ack.ce != 0,
-                rtt: rtt(ack.rtt),
-                srtt: rtt(ack.srtt),
-                una: Seq(ack.una),
-                nxt: Seq(ack.nxt),
-                flight: ack.flight,
-                sacked: ack.sacked,
-                inflight_before: ack.inflight_before,
-                inflight: ack.inflight,
-                sent: ack.sent,
-                tx_acked: ack.tx_acked_end.checked_sub(1),
-                tx_lost: ack.tx_lost_end.checked_sub(1),
-                tx_next: ack.tx_next,
-                cwnd_limited: ack.cwnd_limited != 0,
-                app_limited: ack.app_limited != 0,
-                detail,
-            });
+            sender.controller.on_ack(&Ack::from(read(ack, &mut room)?));
             Ok(())
         })
     }
 }
 
-/// A timeout expired, or persistent congestion was found.
+/// Processes a timeout or persistent congestion.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ff_on_congestion(
     sender: *mut ff_sender,
@@ -399,31 +351,17 @@ pub unsafe extern "C" fn ff_on_congestion(
         change(sender, |sender| {
             let mut room = MaybeUninit::uninit();
             let given = read(congestion, &mut room)?;
-            let timeout = match given.timeout {
-                FF_RTO => Timeout::Rto,
-                FF_RTO_AGAIN => Timeout::RtoAgain,
-                FF_PERSISTENT_CONGESTION => Timeout::PersistentCongestion,
-                other => {
-                    return Err(out_of_range(
-                        &mut sender.error,
-                        "timeout",
-                        other.into(),
-                        "FF_RTO, FF_RTO_AGAIN or FF_PERSISTENT_CONGESTION",
-                    ));
-                }
-            };
-            sender.controller.on_congestion(&Congestion {
-                now: Time(given.now),
-                timeout,
-                nxt: Seq(given.nxt),
-                inflight_before: given.inflight_before,
-            });
+            let congestion = Congestion::try_from(given).map_err(|other| {
+                let allowed = "FF_RTO, FF_RTO_AGAIN or FF_PERSISTENT_CONGESTION";
+                out_of_range(&mut sender.error, "timeout", other.into(), allowed)
+            })?;
+            sender.controller.on_congestion(&congestion);
             Ok(())
         })
     }
 }
 
-/// What the last recovery took for lost has arrived: the reduction is undone.
+/// Undoes the last window reduction, because the packets that were declared lost have arrived.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ff_on_spurious(sender: *mut ff_sender) -> i32 {
     // SAFETY: the caller keeps the rules of the crate.
@@ -435,7 +373,7 @@ pub unsafe extern "C" fn ff_on_spurious(sender: *mut ff_sender) -> i32 {
     }
 }
 
-/// The largest payload of a packet has changed, in bytes: 1 to 65536.
+/// Sets the largest payload of a packet, in bytes: 1 to 65536.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ff_set_mss(sender: *mut ff_sender, mss: u64) -> i32 {
     // SAFETY: the caller keeps the rules of the crate.
@@ -450,36 +388,36 @@ pub unsafe extern "C" fn ff_set_mss(sender: *mut ff_sender, mss: u64) -> i32 {
     }
 }
 
-/// Congestion window in bytes; 0 without a sender.
+/// Returns the congestion window in bytes; 0 without a sender.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ff_cwnd(sender: *const ff_sender) -> u64 {
     // SAFETY: the caller keeps the rules of the crate.
     unsafe { ask(sender, 0, |sender| sender.controller.cwnd()) }
 }
 
-/// Slow-start threshold in bytes; `FF_NONE` until it is set.
+/// Returns the slow-start threshold in bytes; `FF_NONE` until it is set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ff_ssthresh(sender: *const ff_sender) -> u64 {
     // SAFETY: the caller keeps the rules of the crate.
     unsafe { ask(sender, FF_NONE, |sender| sender.controller.ssthresh().unwrap_or(FF_NONE)) }
 }
 
-/// Whether window and recovery allow `bytes` more to be sent with `inflight` bytes in flight: 1 or 0.
+/// Returns 1 if window and recovery allow the sender to send `bytes` with `inflight` bytes already in flight, 0 otherwise.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ff_can_send(sender: *const ff_sender, bytes: u64, inflight: u64) -> i32 {
     // SAFETY: the caller keeps the rules of the crate.
     unsafe { ask(sender, 0, |sender| i32::from(sender.controller.admits(bytes, inflight))) }
 }
 
-/// Pacing rate in bytes per second; 0 if packets are not paced, or not yet.
+/// Returns the pacing rate in bytes per second; 0 if packets are not paced, or not yet.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ff_pacing_rate(sender: *const ff_sender) -> u64 {
     // SAFETY: the caller keeps the rules of the crate.
     unsafe { ask(sender, 0, |sender| sender.controller.pacing_rate().map_or(0, |Rate(rate)| rate)) }
 }
 
-/// When the pacer releases a packet of `bytes` bytes with `inflight` bytes in flight: `now` or later. For senders that have no pacer of
-/// their own.
+/// Returns the time, `now` or later, at which the pacer releases a packet of `bytes` bytes with `inflight` bytes in flight. For
+/// transports without a pacer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ff_next_send_time(
     sender: *mut ff_sender,
@@ -503,22 +441,22 @@ pub unsafe extern "C" fn ff_next_send_time(
     now.saturating_add(wait.0)
 }
 
-/// Whether packets should be marked ECT(1), for the low-latency service of L4S: 1 or 0.
+/// Returns 1 if packets should be marked ECT(1) to request the low-latency service of L4S, 0 otherwise.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ff_is_l4s(sender: *const ff_sender) -> i32 {
     // SAFETY: the caller keeps the rules of the crate.
     unsafe { ask(sender, 0, |sender| i32::from(sender.controller.is_l4s())) }
 }
 
-/// Whether a recovery is in progress: 1 or 0.
+/// Returns 1 during a recovery, 0 otherwise.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ff_in_recovery(sender: *const ff_sender) -> i32 {
     // SAFETY: the caller keeps the rules of the crate.
     unsafe { ask(sender, 0, |sender| i32::from(sender.controller.in_recovery())) }
 }
 
-/// Packets (QUIC) or bytes (TCP) numbered below this were sent before the last recovery began: see `acked_fresh` of `struct ff_ack`.
-/// `FF_NONE` if there was no recovery.
+/// Returns the number of the first packet (QUIC) or byte (TCP) sent after the last recovery began, which `acked_fresh` of `struct ff_ack`
+/// needs; `FF_NONE` if there was no recovery.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ff_recovery_mark(sender: *const ff_sender) -> u64 {
     // SAFETY: the caller keeps the rules of the crate.
@@ -529,21 +467,21 @@ pub unsafe extern "C" fn ff_recovery_mark(sender: *const ff_sender) -> u64 {
     }
 }
 
-/// What the sender is doing, a static string: "startup", "css", "recovery", "avoidance", ...; "" without a sender.
+/// Returns the phase of the sender, a static string: "startup", "css", "recovery", "avoidance", ...; "" without a sender.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ff_phase(sender: *const ff_sender) -> *const c_char {
     // SAFETY: the caller keeps the rules of the crate.
     unsafe { ask(sender, c"".as_ptr(), |sender| PHASES.get(sender.controller.phase() as usize)) }
 }
 
-/// Round trips of startup so far.
+/// Returns the number of round trips that startup has completed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ff_rounds(sender: *const ff_sender) -> u32 {
     // SAFETY: the caller keeps the rules of the crate.
     unsafe { ask(sender, 0, |sender| sender.controller.rounds()) }
 }
 
-/// How startup ended. Returns 1 and fills `exit` if it has ended, 0 if not, a negative code on an error.
+/// Returns 1 and fills `exit` if startup has ended, 0 if not, a negative code on an error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ff_exit(sender: *mut ff_sender, exit: *mut ff_exit_info) -> i32 {
     let mut found = FF_OK;
@@ -555,7 +493,6 @@ pub unsafe extern "C" fn ff_exit(sender: *mut ff_sender, exit: *mut ff_exit_info
             write(
                 exit,
                 &ff_exit_info {
-                    size: 0,
                     at: ended.at.0,
                     since_first_send: ended.since_first_send.0,
                     rounds: ended.rounds.into(),
@@ -564,6 +501,7 @@ pub unsafe extern "C" fn ff_exit(sender: *mut ff_sender, exit: *mut ff_exit_info
                     inflight: ended.inflight,
                     estimate: ended.estimate.unwrap_or(FF_NONE),
                     reason: REASONS.get(ended.reason as usize),
+                    ..ff_exit_info::BLANK
                 },
             )
         })
@@ -571,8 +509,8 @@ pub unsafe extern "C" fn ff_exit(sender: *mut ff_sender, exit: *mut ff_exit_info
     if code == FF_OK { found } else { code }
 }
 
-/// Whether the transport reported what cannot be true, such as time that goes back or more delivered than was sent. Returns 1 and fills
-/// `misfed` if it did, 0 if not, a negative code on an error. Tests of a transport should check that it is 0.
+/// Returns 1 and fills `misfed` if the transport made impossible reports, such as time that goes backwards or more bytes delivered than
+/// sent; 0 if not, a negative code on an error. Tests of a transport should check that it returns 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ff_misfed(sender: *mut ff_sender, misfed: *mut ff_misfed_info) -> i32 {
     let mut found = FF_OK;
@@ -581,11 +519,9 @@ pub unsafe extern "C" fn ff_misfed(sender: *mut ff_sender, misfed: *mut ff_misfe
         change(sender, |sender| {
             let Some(wrong) = sender.controller.misfed() else { return Ok(()) };
             found = 1;
+            let (at, count) = (wrong.at.0, wrong.count.into());
             let rule = RULES.get(wrong.rule as usize);
-            write(
-                misfed,
-                &ff_misfed_info { size: 0, at: wrong.at.0, count: wrong.count.into(), rule },
-            )
+            write(misfed, &ff_misfed_info { at, count, rule, ..ff_misfed_info::BLANK })
         })
     };
     if code == FF_OK { found } else { code }

@@ -40,14 +40,7 @@ fn a_wrong_arm_or_value_has_a_sentence() {
         );
         assert_eq!(ff_on_ack(sender.at(), ptr::null()), FF_NULL);
         assert_eq!(text(ff_last_error(sender.at().cast())), "a pointer is NULL");
-        let wrong = ff_congestion {
-            size: size_of::<ff_congestion>(),
-            now: 0,
-            nxt: 0,
-            inflight_before: 0,
-            timeout: 9,
-            reserved: 0,
-        };
+        let wrong = ff_congestion { timeout: 9, ..ff_congestion::BLANK };
         assert_eq!(ff_on_congestion(sender.at(), &raw const wrong), FF_VALUE);
         assert_eq!(ff_signals(sender.at(), None, ptr::null_mut()), FF_NULL);
     }
@@ -118,18 +111,14 @@ fn structs_of_other_versions_are_read_by_their_size() {
         assert_eq!(refused("rapid", &ff_config { size, ..CONFIG }).0, FF_SIZE, "{size}");
     }
     let mut sender = Sender::of("rapid", &CONFIG, 5).unwrap();
-    let none = ff_misfed_info {
-        size: size_of::<Newer<ff_misfed_info>>(),
-        at: 0,
-        count: 0,
-        rule: ptr::null(),
-    };
+    let size = size_of::<Newer<ff_misfed_info>>();
+    let none = ff_misfed_info { size, ..ff_misfed_info::BLANK };
     let mut told = Newer { known: none, beyond: 9 };
     // SAFETY: a sender, and a struct as long as it says.
     unsafe {
         assert_eq!(ff_misfed(sender.at(), (&raw mut told).cast()), 0);
         ff_on_handshake_rtt(sender.at(), 10, 1000);
-        let back = ff_ack { now: 20, ..ACK };
+        let back = ff_ack { now: 20, ..ff_ack::BLANK };
         assert_eq!(ff_on_ack(sender.at(), &raw const back), FF_OK);
         assert_eq!(ff_on_ack(sender.at(), &ff_ack { now: 19, ..back }), FF_OK);
         assert_eq!(ff_misfed(sender.at(), (&raw mut told).cast()), 1);
@@ -139,38 +128,6 @@ fn structs_of_other_versions_are_read_by_their_size() {
         (19, 1, "time_back".to_owned(), 0)
     );
 }
-
-const ACK: ff_ack = ff_ack {
-    size: size_of::<ff_ack>(),
-    now: 0,
-    acked: 0,
-    acked_fresh: 0,
-    lost: 0,
-    rtt: 0,
-    srtt: 0,
-    una: 0,
-    nxt: 0,
-    flight: 0,
-    sacked: 0,
-    inflight_before: 0,
-    inflight: 0,
-    sent: 0,
-    tx_acked_end: 0,
-    tx_lost_end: 0,
-    tx_next: 0,
-    ce: 0,
-    cwnd_limited: 0,
-    app_limited: 0,
-    lost_again: 0,
-    repeat_acked: 0,
-    rescue_next: 0,
-    unrepaired: 0,
-    sack_advances: 0,
-    ce_bytes: 0,
-    receiver_ts: 0,
-    has_receiver_ts: 0,
-    reserved: [0; 3],
-};
 
 extern "C" fn collect(user: *mut c_void, name: *const c_char, value: u64) {
     // SAFETY: `user` is the list below.

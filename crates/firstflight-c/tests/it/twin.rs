@@ -168,7 +168,7 @@ fn random_events_give_the_same_answers_for_every_arm() {
             }
             // SAFETY: a sender, and structs of the right size.
             unsafe {
-                let mut exit = ff_exit_info { size: size_of::<ff_exit_info>(), ..NO_EXIT };
+                let mut exit = ff_exit_info::BLANK;
                 let ended = ff_exit(c.at(), &raw mut exit);
                 let expected = rust.exit();
                 assert_eq!(ended, i32::from(expected.is_some()), "{arm}");
@@ -194,18 +194,6 @@ fn random_events_give_the_same_answers_for_every_arm() {
     }
 }
 
-const NO_EXIT: ff_exit_info = ff_exit_info {
-    size: 0,
-    at: 0,
-    since_first_send: 0,
-    rounds: 0,
-    detect_cwnd: 0,
-    cwnd: 0,
-    inflight: 0,
-    estimate: 0,
-    reason: std::ptr::null(),
-};
-
 #[test]
 fn the_pacer_keeps_the_pacing_rate() {
     let mut c = Sender::of("slowstart@(burst=2)", &CONFIG, 0).unwrap();
@@ -215,14 +203,7 @@ fn the_pacer_keeps_the_pacing_rate() {
         assert_eq!(ff_pacing_rate(c.at()), 0, "no RTT yet");
         assert_eq!(ff_next_send_time(c.at(), 5, 1200, 0), 5, "so nothing waits");
         ff_on_handshake_rtt(c.at(), 0, rtt);
-        let mut sent = ff_sent {
-            size: size_of::<ff_sent>(),
-            now: 0,
-            bytes: 1200,
-            nxt: 0,
-            inflight: 0,
-            srtt: rtt,
-        };
+        let mut sent = ff_sent { bytes: 1200, srtt: rtt, ..ff_sent::BLANK };
         while ff_can_send(c.at(), 1200, sent.inflight) == 1 {
             sent.now = ff_next_send_time(c.at(), sent.now, 1200, sent.inflight);
             (sent.nxt, sent.inflight) = (sent.nxt + 1, sent.inflight + 1200);

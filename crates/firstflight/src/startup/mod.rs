@@ -102,7 +102,7 @@ pub struct Grown {
     pub verdict: Verdict,
 }
 
-/// What a startup paces by.
+/// The pacing that a startup asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pacing {
     /// The window per smoothed RTT, times this gain.
@@ -147,7 +147,7 @@ pub enum Resumption {
     Refuted,
 }
 
-/// Where a startup stands, for traces, the record of its exit and the owner of saved values.
+/// State of a startup, for traces, the exit record and the code that stores saved values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Status {
     /// The current phase.
@@ -158,7 +158,7 @@ pub struct Status {
     pub resumption: Resumption,
 }
 
-/// What a startup looks at: what it does not heed, a controller or transport may leave out.
+/// The inputs that a startup uses. A controller or transport may leave out the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heeds {
     /// [`Startup::before_send`], for a sender that has not been idle, may do or change anything before
@@ -174,10 +174,10 @@ pub struct Heeds {
 }
 
 impl Heeds {
-    /// Everything.
+    /// All inputs.
     pub const ALL: Heeds = Heeds { sending: true, packets: true, epoch: EpochUse::Everywhere };
 
-    /// What is sent, or not, and no epoch.
+    /// Uses what is sent if `sending`, and no epoch.
     pub const fn sending(sending: bool) -> Heeds {
         Heeds { sending, packets: sending, epoch: EpochUse::Nowhere }
     }
@@ -214,7 +214,7 @@ pub trait Startup {
         let _ = (ready, w, cx);
     }
 
-    /// What it looks at, so that the rest costs nothing.
+    /// Returns the inputs that it uses, so that the others cost nothing.
     fn heeds(&self) -> Heeds {
         Heeds::ALL
     }
@@ -333,12 +333,12 @@ pub trait Startup {
         let _ = saved;
     }
 
-    /// How it paces below the threshold, outside recovery, and in limited slow start.
+    /// Returns the pacing below the threshold, outside recovery, and in limited slow start.
     fn pacing(&self) -> Pacing {
         Pacing::default()
     }
 
-    /// Where it stands.
+    /// Returns its state.
     fn status(&self) -> Status {
         Status::default()
     }
