@@ -3,7 +3,7 @@
 FILE.tsv is what an example of firstflight-lab prints. A comment `<!-- table: NAME of FILE.tsv -->`
 of the page is followed by a table, which is written anew. Of `try_an_idea`: `cells`, over the cells
 of paths (a path and an object size, medians of its seeds), `paths`, a line per path, `population`, a
-line per arm of each population, `pairs`, an arm with something more against the same arm without, `mixed`, a line per arm over the trials of `mixed`. Of `beside_cubic`: `beside`, a line per arm. Of `worst_paths`: `worst`, a line per path.
+line per arm of each population, `pairs`, an arm with something more against the same arm without, `mixed`, a line per arm over the trials of `mixed`. Of `kinds`: `kinds`, a line per kind of path, and `crowds`. Of `beside_cubic`: `beside`, a line per arm. Of `worst_paths`: `worst`, a line per path.
 Intervals are the 2.5 and 97.5 % quantiles of 1000 bootstrap samples of what was drawn, paths (with
 all their object sizes) or connections, with a fixed seed.
 """
@@ -305,7 +305,77 @@ def of_mixed(arms, cells):
         )
 
 
+def cells_of(rows):
+    """Kind -> path -> size -> arm -> row."""
+    kinds = defaultdict(lambda: defaultdict(lambda: defaultdict(dict)))
+    for row in rows:
+        kinds[row["kind"]][row["place"]][row["bytes"]][row["arm"]] = row
+    return kinds
+
+
+def of_kinds(rows):
+    """A line per kind of path: each arm without options against slow start."""
+    arms = [arm for arm in dict.fromkeys(row["arm"] for row in rows) if arm != "slowstart" and "(" not in arm]
+    kinds = {kind: paths for kind, paths in cells_of(rows).items() if "crowd" not in kind}
+    yield head(
+        "kind",
+        "slow start's loss, %",
+        *(f"`{arm}`: time over slow start's" for arm in arms),
+        *(f"`{arm}`: loss, %" for arm in arms),
+        *(f"`{arm}`: over 5 % and 20 % slower, %" for arm in arms),
+    )
+    every = {(kind, path): cells for kind, paths in kinds.items() for path, cells in paths.items()}
+    for kind, paths in [*kinds.items(), ("all kinds", every)]:
+        groups = [list(sizes.values()) for sizes in paths.values()]
+        flat = [cell for group in groups for cell in group]
+
+        def over(arm, groups=groups):
+            return each(groups, lambda c: float(c[arm]["ttlb_ms"]) / float(c["slowstart"]["ttlb_ms"]))
+
+        def lost(arm, flat=flat):
+            return f"{100 * fmean(float(c[arm]['loss']) for c in flat):.2f}"
+
+        def slow(arm, over=over):
+            ratios = [x for group in over(arm) for x in group]
+            return " and ".join(f"{percent(x > limit for x in ratios):.1f}" for limit in (1.05, 1.2))
+
+        yield line(kind, lost("slowstart"), *(ratio(over(arm)) for arm in arms), *map(lost, arms), *map(slow, arms))
+
+
+def of_crowds(rows):
+    """A line per crowd and arm, against slow start's crowd on the same link."""
+    yield head(
+        "crowd, arm",
+        "mean time over slow start's",
+        "time of the slowest hundredth over slow start's",
+        "loss, %",
+        "loss over slow start's",
+        "largest loss of one connection, %",
+    )
+    for kind, paths in cells_of(rows).items():
+        if "crowd" not in kind:
+            continue
+        links = [crowd for sizes in paths.values() for crowd in sizes.values()]
+        for arm in links[0]:
+
+            def against(column, arm=arm, links=links):
+                return ratio([float(c[arm][column]) / float(c["slowstart"][column]) for c in links])
+
+            lost, least = (fmean(float(c[a]["loss"]) for c in links) for a in (arm, "slowstart"))
+            worst = fmean(float(c[arm]["worst_loss"]) for c in links)
+            yield line(
+                f"{kind.removeprefix('crowd of ')}, `{arm}`",
+                against("ttlb_ms"),
+                against("p99_ms"),
+                f"{100 * lost:.1f}",
+                f"{lost / least:.2f}",
+                f"{100 * worst:.0f}",
+            )
+
+
 TABLES = {
+    "kinds": of_kinds,
+    "crowds": of_crowds,
     "mixed": of_mixed,
     "cells": of_cells,
     "paths": of_paths,
@@ -319,7 +389,7 @@ TABLES = {
 def main(page, *files):
     def load(file):
         with open(file) as text:
-            return read(file) if text.readline().startswith("kind") else (rows_of(file),)
+            return read(file) if "queue_p99_ms" in text.readline() else (rows_of(file),)
 
     trials = {Path(file).name: load(file) for file in files}
 
