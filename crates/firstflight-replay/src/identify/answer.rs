@@ -72,6 +72,8 @@ struct Scored {
     kind: Kind,
     initial_window: u64,
     likelihood: f64,
+    /// Of it, what the round trips add in which the first loss is repaired.
+    repair: f64,
     /// Of it, what the round trips from the first loss on add.
     after_loss: f64,
     deviation: f64,
@@ -159,6 +161,7 @@ impl Identifier {
         if scored.iter().find(explains).and_then(|first| first.level).is_some_and(is_strange) {
             for one in &mut scored {
                 one.likelihood -= one.after_loss;
+                one.repair = 0.0;
                 one.level = None;
             }
         }
@@ -211,6 +214,7 @@ impl Identifier {
                 kind: one.kind,
                 initial_window: one.initial_window,
                 likelihood: one.likelihood + before + repair + later,
+                repair,
                 after_loss: repair + later,
                 deviation: mean(shown).max(mean(early) / 2.0),
                 level,
@@ -225,10 +229,10 @@ impl Identifier {
     /// same recovery repairs the first loss for both, they need to agree only until then, provided
     /// that they explain the rest equally well.
     fn sends_alike(&self, one: &Scored, other: &Scored) -> bool {
-        let shared = (one.likelihood - other.likelihood).abs() < ALIKE
-            && one.before_loss >= LEAST_BEFORE_LOSS
-            && leaves_losses(&one.kind)
-            && leaves_losses(&other.kind);
+        let shared = one.before_loss >= LEAST_BEFORE_LOSS
+            && share_recovery(one, other)
+            && (apart_without_repair(one, other).abs() < ALIKE
+                || (one.likelihood - other.likelihood).abs() < ALIKE);
         let rounds = if shared { one.before_loss } else { one.predicted.len() };
         let mut both = one.predicted.iter().zip(&other.predicted).take(rounds);
         both.all(|(one, other)| deviation(*one, *other, self.base.mss.max(1)).abs() <= SAME)
@@ -296,9 +300,18 @@ impl Identifier {
             );
             return identity;
         }
+        // Two startups each explain a part that the other one does not.
+        if let Some(other) = best.iter().find(|one| one.likelihood > first.likelihood) {
+            identity.why = format!(
+                "no candidate explains all of it: {} fits the round trips before the first loss, {} those after it",
+                label(first),
+                label(other)
+            );
+            return identity;
+        }
         identity.alike = best
             .iter()
-            .take_while(|one| one.deviation <= FITS && top - one.likelihood < ALIKE)
+            .filter(|one| one.deviation <= FITS && is_as_likely(first, one))
             .map(|one| label(one))
             .collect();
         identity.cut = first.cut().map(|cut| (cut * 100.0).round() / 100.0);
@@ -332,6 +345,24 @@ impl Identifier {
     }
 }
 
+/// Whether the connection's recovery repairs the first loss for both.
+fn share_recovery(one: &Scored, other: &Scored) -> bool {
+    leaves_losses(&one.kind) && leaves_losses(&other.kind)
+}
+
+/// By how much one startup is more likely than the other outside the repair of the first loss.
+fn apart_without_repair(one: &Scored, other: &Scored) -> f64 {
+    one.likelihood - one.repair - (other.likelihood - other.repair)
+}
+
+/// Whether the other startup explains the connection as well as the first one. If the same recovery
+/// repairs the first loss for both, the round trips of the repair say nothing about the startup, and
+/// a difference in these alone is none.
+fn is_as_likely(first: &Scored, other: &Scored) -> bool {
+    first.likelihood - other.likelihood < ALIKE
+        || share_recovery(first, other) && apart_without_repair(first, other).abs() < ALIKE
+}
+
 /// Whether the sender had nothing to send, or no hypothesis would have sent as little.
 fn is_idle(round: &Round) -> bool {
     let least = round.predicted.iter().min();
@@ -341,4 +372,38 @@ fn is_idle(round: &Round) -> bool {
 
 fn round(value: f64) -> f64 {
     (value * 1000.0).round() / 1000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, Scored, is_as_likely};
+    use firstflight::Arm;
+
+    fn scored(arm: &str, likelihood: f64, repair: f64) -> Scored {
+        let arm = Arm::parse(arm).unwrap();
+        Scored {
+            startup: 0,
+            kind: Kind::Arm(arm),
+            initial_window: 14_480,
+            likelihood,
+            repair,
+            after_loss: repair,
+            deviation: 0.0,
+            level: None,
+            predicted: Vec::new(),
+            before_loss: 6,
+        }
+    }
+
+    #[test]
+    fn a_repair_that_both_leave_to_one_recovery_does_not_decide() {
+        let search = scored("search", -20.0, -10.0);
+        let slow_start = scored("slowstart", -27.0, -17.5);
+        assert!(is_as_likely(&search, &slow_start), "they differ by 0.5 outside the repair");
+        // Rapid Start repairs the first loss itself, so its repair is its own.
+        let rapid = scored("rapid", -27.0, -17.5);
+        assert!(!is_as_likely(&search, &rapid), "its repair tells it apart");
+        let other = scored("slowstart", -27.0, -15.0);
+        assert!(!is_as_likely(&search, &other), "they differ by 2 outside the repair");
+    }
 }
