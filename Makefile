@@ -73,11 +73,12 @@ built:
 	$(BUILD)
 
 # PROFILE=dev tries the scripts with builds that are made anyway; WHEELS='manylinux sdist' makes only these kinds.
-packages: ## what people install, made and tried where nothing else is: static program, .deb, container, wheels (target/dist)
+packages: ## what people install, made and tried where nothing else is: static program, .deb of program and C library, container, wheels (target/dist)
 	packaging/static.sh
 	packaging/try.sh static
 	packaging/deb.sh
-	packaging/try.sh deb
+	packaging/c.sh
+	packaging/try.sh deb c
 	packaging/container.sh
 	packaging/wheels.sh $(WHEELS)
 	packaging/try.sh wheel sdist
