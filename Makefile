@@ -141,6 +141,7 @@ night: ## what takes hours: fuzzing, hostile input for the whole program, each c
 	$(MAKE) shots
 	GUIDE=--full $(MAKE) guide
 	FULL=1 $(MAKE) fresh
+	contrib/ns3/agreement.sh
 
 kernels: ## every controller in Linux 6.1, 6.12 and 7.x, in an emulator; fetches them from Debian
 	crates/firstflight-linux/kernels.sh
