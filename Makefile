@@ -73,11 +73,12 @@ built:
 	$(BUILD)
 
 # PROFILE=dev tries the scripts with builds that are made anyway; WHEELS='manylinux sdist' makes only these kinds.
-packages: ## what people install, made and tried where nothing else is: static program, .deb, container, wheels (target/dist)
+packages: ## what people install, made and tried where nothing else is: static program, .deb of program and C library, container, wheels (target/dist)
 	packaging/static.sh
 	packaging/try.sh static
 	packaging/deb.sh
-	packaging/try.sh deb
+	packaging/c.sh
+	packaging/try.sh deb c
 	packaging/container.sh
 	packaging/wheels.sh $(WHEELS)
 	packaging/try.sh wheel sdist
@@ -140,6 +141,7 @@ night: ## what takes hours: fuzzing, hostile input for the whole program, each c
 	$(MAKE) shots
 	GUIDE=--full $(MAKE) guide
 	FULL=1 $(MAKE) fresh
+	contrib/ns3/agreement.sh
 
 kernels: ## every controller in Linux 6.1, 6.12 and 7.x, in an emulator; fetches them from Debian
 	crates/firstflight-linux/kernels.sh

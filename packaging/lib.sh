@@ -19,3 +19,44 @@ engine() {
 }
 
 made() { echo "$part: $(basename "$1"), $(du -h "$1" | cut -f1)"; }
+
+# What follows makes Debian packages out of folders below $work/debian.
+begin_deb() {
+    work=$(mktemp -d)
+    trap 'rm -rf "$work"' EXIT
+    mkdir "$work/debian"
+    architecture=$(dpkg --print-architecture)
+}
+# Writes the file of copyrights into a folder of documentation.
+copyright() {
+    mkdir -p "$1"
+    {
+        echo "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/"
+        echo "Source: https://github.com/firstflight/firstflight"
+        printf '\nFiles: *\nCopyright: the firstflight authors\nLicense: MIT or Apache-2.0\n\n'
+        printf 'License: Apache-2.0\n On Debian systems: /usr/share/common-licenses/Apache-2.0\n\n'
+        printf 'License: MIT\n'
+        sed 's/^$/./; s/^/ /' LICENSE-MIT
+    } >"$1/copyright"
+}
+# The packages whose libraries a file of a package is linked with.
+needed() {
+    printf 'Source: firstflight\n\nPackage: %s\nArchitecture: any\n' "$1" >"$work/debian/control"
+    (cd "$work" && dpkg-shlibdeps -O "debian/$1/$2" 2>/dev/null | sed -n 's/^shlibs:Depends=//p')
+}
+# Packs a folder, with the control file of standard input and the lines that all packages share.
+deb() {
+    find "$1" -type d -exec chmod 755 {} +
+    find "$1" -type f ! -path '*/bin/*' -exec chmod 644 {} +
+    {
+        printf 'Version: %s-1\nArchitecture: %s\n' "$version" "$architecture"
+        echo "Maintainer: the firstflight authors <firstflight@users.noreply.github.com>"
+        echo "Installed-Size: $(du -sk --exclude=DEBIAN "$1" | cut -f1)"
+        printf 'Priority: optional\nHomepage: https://github.com/firstflight/firstflight\n'
+        cat
+    } >"$1/DEBIAN/control"
+    local package
+    package=$dist/$(basename "$1")_$version-1_$architecture.deb
+    dpkg-deb --root-owner-group -Zxz --build "$1" "$package" >/dev/null
+    made "$package"
+}

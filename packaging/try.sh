@@ -5,6 +5,7 @@
 #
 #   packaging/try.sh static   in a root that holds the program and a capture, not even a C library
 #   packaging/try.sh deb      installed into a bare Debian (mmdebstrap, root)
+#   packaging/try.sh c        the C library likewise: a program is compiled against it and sends a file
 #   packaging/try.sh wheel    in an empty environment of Python, without Rust
 #   packaging/try.sh sdist    built by pip from the sources (minutes), then as the wheel
 set -euo pipefail
@@ -45,21 +46,56 @@ try_static() {
     answers "Check " bash -c 'enter "$@"' - /firstflight advise --flows 300 satellite.pcap.gz
 }
 
-try_deb() {
-    part="try deb"
-    [ "$(id -u)" = 0 ] || { echo "$part: skipped, making a root takes root" && return; }
+# A bare Debian with packages of ours and of Debian's.
+bare() {
+    [ "$(id -u)" = 0 ] || { echo "$part: skipped, making a root takes root" && exit; }
     needs fresh
     . /etc/os-release
     mmdebstrap --quiet --variant=minbase --skip=cleanup/apt/lists "$VERSION_CODENAME" "$root"
-    cp "$dist/firstflight_$version-1_$(dpkg --print-architecture).deb" "$root/firstflight.deb"
     cp /etc/resolv.conf "$root/etc/"
     apt-config dump | grep -iE '^Acquire::(https?::)?(proxy|https?::proxy)' \
         >"$root/etc/apt/apt.conf.d/proxy" || true
-    enter apt-get -qq install -y --no-install-recommends /firstflight.deb >/dev/null 2>&1 ||
-        { echo "$part: apt cannot install the package" && exit 1; }
+    local name packages=()
+    for name in "$@"; do
+        case $name in
+        *firstflight*)
+            cp "$dist/${name}_$version-1_$(dpkg --print-architecture).deb" "$root/$name.deb"
+            packages+=("/$name.deb")
+            ;;
+        *) packages+=("$name") ;;
+        esac
+    done
+    enter apt-get -qq install -y --no-install-recommends "${packages[@]}" >/dev/null 2>&1 ||
+        { echo "$part: apt cannot install ${packages[*]}" && exit 1; }
+}
+
+try_deb() {
+    part="try deb"
+    bare firstflight
     answers rapid bash -c 'enter "$@"' - firstflight compare
     answers "Check " bash -c 'enter "$@"' - \
         firstflight advise --flows 300 /usr/share/doc/firstflight/examples/satellite.pcap.gz
+}
+
+try_c() {
+    part="try c"
+    bare libfirstflight0 libfirstflight-dev gcc libc6-dev pkg-config
+    local port=$((20000 + $$ % 20000))
+    cat >"$root/try" <<'SH'
+set -eu
+example=/usr/share/doc/libfirstflight-dev/examples/transfer.c
+cc -o transfer $example $(pkg-config --cflags --libs firstflight)
+cc -static -o static $example $(pkg-config --static --cflags --libs firstflight)
+for program in ./transfer ./static; do
+    $program receive $1 &
+    $program send 127.0.0.1 $1 2000000 hystart++
+    wait $!
+done
+SH
+    answers "received 1667 packets" bash -c 'enter "$@"' - sh /try "$port"
+    # Both programs, each with every packet.
+    [ "$(grep -c "received 1667 packets" "$work/answer")" = 2 ] ||
+        { echo "$part: one program received less: $(cat "$work/answer")" && exit 1; }
 }
 
 in_python() {

@@ -15,7 +15,7 @@ from ._ab import AbResult, ab
 from ._arm import Arm, ArmLike
 from ._captures import Advice, Replay, advise, replay
 from ._compare import Comparison, compare
-from ._engine import Ack, Context, InternalError, Ready, Refused, Window, __version__
+from ._engine import Ack, Context, Exit, InternalError, Ready, Refused, Sender, Window, __version__
 from ._evaluate import Evaluation, evaluate
 from ._experiment import Experiment, run
 from ._lists import arms, documents, paths, populations
@@ -37,6 +37,7 @@ __all__ = [
     "Comparison",
     "Context",
     "Evaluation",
+    "Exit",
     "Experiment",
     "Hold",
     "InternalError",
@@ -47,6 +48,7 @@ __all__ = [
     "Refused",
     "Replay",
     "Reproduction",
+    "Sender",
     "Startup",
     "Sweep",
     "Table",

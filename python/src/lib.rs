@@ -14,6 +14,7 @@ mod lists;
 mod population;
 mod replay;
 mod reproduce;
+mod sender;
 mod startup;
 mod supervise;
 mod sweep;
@@ -70,6 +71,8 @@ mod engine {
     use super::replay::{Advice, Replayed, advise, replay};
     #[pymodule_export]
     use super::reproduce::{reproduce, reproduce_steps};
+    #[pymodule_export]
+    use super::sender::{Exit, Sender, refuse_rate};
     #[pymodule_export]
     use super::startup::{Ack, Context, Ready, Window};
     #[pymodule_export]

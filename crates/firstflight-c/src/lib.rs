@@ -1,5 +1,5 @@
 //! `libfirstflight`: every arm of firstflight behind a C interface. The header is `include/firstflight.h`, the guide is
-//! `docs/embed.md`.
+//! `docs/how-to/stack.md`.
 //!
 //! The library allocates nothing and keeps no global state. The caller provides the memory of each sender; it is flat and may be
 //! moved with `memcpy`. One thread at a time may use a sender; different senders are independent.

@@ -407,7 +407,7 @@ impl Driver {
     }
 
     /// The stack no longer counts `bytes` as in flight: they are neither acknowledged nor lost.
-    #[cfg(feature = "s2n")]
+    #[cfg(any(feature = "s2n", feature = "sender"))]
     pub(crate) fn forget(&mut self, now: Time, bytes: u64) {
         self.inflight = self.inflight.saturating_sub(bytes);
         if self.inflight == 0 {
@@ -602,8 +602,14 @@ impl Driver {
         });
     }
 
+    /// The smoothed RTT, if there was a sample.
+    #[cfg(feature = "sender")]
+    pub(crate) fn srtt(&self) -> Option<Nanos> {
+        self.srtt
+    }
+
     /// When the next packet of a train may leave; `None` if packets do not leave as trains.
-    #[cfg(feature = "s2n")]
+    #[cfg(any(feature = "s2n", feature = "sender"))]
     pub(crate) fn next_of_train(&self, now: Time) -> Option<Time> {
         self.core.train().map(|train| now + train.wait(now, self.inflight))
     }

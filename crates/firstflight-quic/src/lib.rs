@@ -5,6 +5,7 @@
 //! | `noq` | controllers for noq: every arm |
 //! | `quinn` | controllers for quinn: the arms that its interface supports; the others are refused with a reason |
 //! | `trial` | a random arm for each connection, and a row when it closes |
+//! | `sender` | [`Sender`], for a stack of your own or in another language |
 //! | `s2n` | controllers for s2n-quic: every arm; information that its interface lacks is approximated |
 //!
 //! ```
@@ -27,7 +28,7 @@
 #[cfg(all(any(feature = "noq", feature = "quinn", feature = "s2n"), any(test, feature = "fuzz")))]
 #[doc(hidden)]
 pub mod callbacks;
-#[cfg(any(feature = "noq", feature = "quinn", feature = "s2n"))]
+#[cfg(any(feature = "noq", feature = "quinn", feature = "s2n", feature = "sender"))]
 #[cfg_attr(
     not(feature = "noq"),
     allow(dead_code, reason = "the other stacks pass on less than the driver takes")
@@ -54,9 +55,14 @@ mod shadow;
 #[cfg(all(feature = "trial", any(feature = "noq", feature = "quinn", feature = "s2n")))]
 pub mod trial;
 
-#[cfg(any(feature = "noq", feature = "quinn", feature = "s2n"))]
+#[cfg(feature = "sender")]
+mod sender;
+
+#[cfg(any(feature = "noq", feature = "quinn", feature = "s2n", feature = "sender"))]
 pub use driver::{SharedRecorder, SharedState, Status};
 pub use plan::{Plan, Refused};
+#[cfg(feature = "sender")]
+pub use sender::Sender;
 
 /// The example in README.md, which package registries show.
 #[cfg(all(doctest, feature = "sockets", feature = "s2n-sockets"))]

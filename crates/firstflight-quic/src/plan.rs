@@ -1,10 +1,12 @@
 //! The plan from which a factory builds controllers: an arm, and the host's settings.
 
-#[cfg(any(feature = "noq", feature = "quinn", feature = "s2n"))]
+#[cfg(any(feature = "noq", feature = "quinn", feature = "s2n", feature = "sender"))]
 use firstflight::Config;
 #[cfg(any(feature = "noq", feature = "quinn"))]
 use firstflight::Time;
 use firstflight::arm::Arm;
+#[cfg(any(feature = "quinn", feature = "sender"))]
+use firstflight::arm::StartupSpec;
 use std::fmt;
 #[cfg(any(feature = "noq", feature = "quinn"))]
 use std::time::Instant;
@@ -60,7 +62,40 @@ impl Plan {
         Ok(Plan::new(arm))
     }
 
-    #[cfg(any(feature = "noq", feature = "quinn", feature = "s2n"))]
+    /// Whether the arm runs on a stack whose pacer takes no rate from its controller. `other` is what can run the arm instead.
+    ///
+    /// # Errors
+    /// The reason, if the arm cannot do without a pacing rate or sets one.
+    #[cfg(any(feature = "quinn", feature = "sender"))]
+    pub fn without_rate(&self, stack: &str, other: &str) -> Result<(), Refused> {
+        let sender = &self.arm.sender;
+        let rate = |purpose| format!("{stack} has no pacing rate {purpose}: use {other}");
+        let why = match &self.arm.startup {
+            StartupSpec::Rapid(params) if params.jump.is_some() => format!(
+                "{stack} has no pacing rate to spread a jump with: use rapid(jump=off), or {other}"
+            ),
+            StartupSpec::Rapid(params) if params.full_rtt_pacing => format!(
+                "{stack} has no pacing rate to spread a round with: leave the pacing option out, or use {other}"
+            ),
+            StartupSpec::Bbr(_) | StartupSpec::Bbr3(_) => rate("for bbr to set"),
+            StartupSpec::Careful(params) if params.saved.is_some() => rate("to spread a jump with"),
+            StartupSpec::Jump(_) => rate("to spread a jump with"),
+            StartupSpec::Plumb(_) => rate("to send trains with"),
+            _ if sender.pace.is_some() => {
+                format!("{stack}'s pacer is always on: leave pace= out, or use {other}")
+            }
+            _ if sender.burst.is_some() => {
+                format!("{stack}'s pacer has a bucket of its own: leave burst= out, or use {other}")
+            }
+            _ if sender.recovery_gain.is_some() => {
+                format!("{stack}'s pacer has a gain of its own: leave recgain= out, or use {other}")
+            }
+            _ => return Ok(()),
+        };
+        Err(Refused(format!("arm `{}`: {why}", self.arm)))
+    }
+
+    #[cfg(any(feature = "noq", feature = "quinn", feature = "s2n", feature = "sender"))]
     pub(crate) fn config(&self, mss: u64) -> Config {
         let standard = Config::quic(mss);
         let initial_window =

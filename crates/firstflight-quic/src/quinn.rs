@@ -30,7 +30,6 @@ use crate::driver::Damage;
 use crate::plan::{Plan, Refused, since};
 #[cfg(feature = "trial")]
 use crate::trial::Trial;
-use firstflight::arm::StartupSpec;
 use quinn_proto::RttEstimator;
 use quinn_proto::congestion::{self, ControllerMetrics};
 use std::any::Any;
@@ -80,47 +79,14 @@ pub fn factory(text: &str) -> Result<Arc<Factory>, Refused> {
     Ok(Arc::new(Factory::new(Plan::parse(text)?)?))
 }
 
-/// Why quinn does not support this arm, if it does not.
-fn refusal(plan: &Plan) -> Option<&'static str> {
-    let sender = &plan.arm.sender;
-    match &plan.arm.startup {
-        StartupSpec::Rapid(params) if params.jump.is_some() => {
-            Some("quinn has no pacing rate to spread a jump with: use rapid(jump=off), or noq")
-        }
-        StartupSpec::Rapid(params) if params.full_rtt_pacing => Some(
-            "quinn has no pacing rate to spread a round with: leave the pacing option out, or use noq",
-        ),
-        StartupSpec::Bbr(_) | StartupSpec::Bbr3(_) => {
-            Some("quinn has no pacing rate for bbr to set: use noq")
-        }
-        StartupSpec::Careful(params) if params.saved.is_some() => {
-            Some("quinn has no pacing rate to spread a jump with: use noq")
-        }
-        StartupSpec::Jump(_) => Some("quinn has no pacing rate to spread a jump with: use noq"),
-        StartupSpec::Plumb(_) => Some("quinn has no pacing rate to send trains with: use noq"),
-        _ if sender.pace.is_some() => {
-            Some("quinn's pacer is always on: leave pace= out, or use noq")
-        }
-        _ if sender.burst.is_some() => {
-            Some("quinn's pacer has a bucket of its own: leave burst= out, or use noq")
-        }
-        _ if sender.recovery_gain.is_some() => {
-            Some("quinn's pacer has a gain of its own: leave recgain= out, or use noq")
-        }
-        _ => None,
-    }
-}
-
 impl Factory {
     /// A factory for this plan. Times count from now.
     ///
     /// # Errors
     /// If quinn does not support the arm.
     pub fn new(plan: Plan) -> Result<Factory, Refused> {
-        match refusal(&plan) {
-            Some(why) => Err(Refused(format!("arm `{}`: {why}", plan.arm))),
-            None => Ok(Factory::of(plan)),
-        }
+        plan.without_rate("quinn", "noq")?;
+        Ok(Factory::of(plan))
     }
 }
 
