@@ -12,7 +12,7 @@ REPORT := $(TARGET)/report.html
 # Seconds for each fuzz target; a minute finds what is careless.
 export SECONDS_EACH ?= 60
 
-.PHONY: hooks campaign crowd help seeds test check built night lint lean package packages cluster sockets msrv deny semver unit live docs site guide report web browser shots bare fuzz mutants kernel kernels types python bench fresh
+.PHONY: hooks campaign crowd help seeds test check built night lint lean package packages cluster sockets msrv deny semver unit live docs site pages recipes action guide report web browser shots bare fuzz mutants kernel kernels types python bench fresh
 
 help: ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -82,6 +82,14 @@ packages: ## what people install, made and tried where nothing else is: static p
 	packaging/container.sh
 	packaging/wheels.sh $(WHEELS)
 	packaging/try.sh wheel sdist
+
+# One version, written by one script; what a machine has no tool for is named.
+recipes: ## Homebrew, AUR, conda-forge, Nix, Zenodo, CITATION.cff, workflows and scripts, each checked by its own tool
+	packaging/recipes.sh
+
+action: ## the action for other repositories, carried out on packaging/action-example with an archive made here
+	$(BUILD)
+	packaging/action-example/run.sh $(TARGET)/debug/firstflight
 
 msrv: ## the default program with the oldest Rust that Cargo.toml names
 	packaging/msrv.sh
@@ -170,6 +178,10 @@ docs: ## the API documentation, warnings are errors
 site: ## the documentation as a site, target/site; broken links and stale pictures are errors
 	$(BUILD)
 	CARGO_TARGET_DIR=$(TARGET) docs/site/build.sh $(TARGET)/debug/firstflight
+
+pages: web site ## all that is hosted in one folder, target/pages: site, playground, a report of every kind; opened in a browser
+	python3 docs/site/pages.py $(TARGET)/debug/firstflight $(TARGET)/site $(TARGET)/web/engine.wasm $(TARGET)/pages
+	VENV=$(TARGET)/venv tests/browser/pages.sh $(TARGET)/pages
 
 # In a folder of its own: a copy would put its program where ours is. `make night` also runs the tests and looks at the new arm.
 guide: ## docs/add-an-algorithm.md carried out to the letter on a copy: does it compile?

@@ -31,5 +31,5 @@ elif [[ $said == *"OCI runtime error"* ]]; then
 else
     echo "container: failed: $said" && exit 1
 fi
-"$engine" save "$image" | gzip -n9 >"$dist/firstflight-$version-container.tar.gz"
-made "$dist/firstflight-$version-container.tar.gz"
+"$engine" save "$image" | gzip -n9 >"$dist/firstflight-$version-container-$(uname -m).tar.gz"
+made "$dist/firstflight-$version-container-$(uname -m).tar.gz"

@@ -19,9 +19,15 @@ cargo build --quiet --locked --profile "$profile" $options
 begin_deb
 root=$work/debian/firstflight
 doc=$root/usr/share/doc/firstflight
+share=$root/usr/share
 install -D "$target/$output/firstflight" "$root/usr/bin/firstflight"
-strip "$root/usr/bin/firstflight"
+[ "$profile" = dist ] || strip "$root/usr/bin/firstflight"
 mkdir -p "$doc/examples" "$root/DEBIAN"
+extras "$root/usr/bin/firstflight" "$work/completions" "$share/man/man1"
+gzip -n9 "$share"/man/man1/*.1
+install -D -m 644 "$work/completions/firstflight.bash" "$share/bash-completion/completions/firstflight"
+install -D -m 644 "$work/completions/_firstflight" "$share/zsh/vendor-completions/_firstflight"
+install -D -m 644 "$work/completions/firstflight.fish" "$share/fish/vendor_completions.d/firstflight.fish"
 cp README.md docs/*.md "$doc/"
 cp -r samples/*.pcap.gz samples/lossy-mobile experiments/*.toml "$doc/examples/"
 gzip -n9c CHANGELOG.md >"$doc/changelog.gz"

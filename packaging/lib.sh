@@ -1,21 +1,54 @@
-# What the scripts of this folder share. Sourced, from the root of the checkout.
+# What the scripts of this folder share. Sourced, from the root of the checkout; runs on macOS and Windows, too.
 set -euo pipefail
 . tests/needs.sh
 
-target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+absolute() {
+    case $1 in
+    /* | [A-Za-z]:*) echo "$1" ;;
+    *) echo "$PWD/$1" ;;
+    esac
+}
+target=$(absolute "${CARGO_TARGET_DIR:-target}")
 # Everything that is made ends up here, named after its version.
-dist=$(realpath -m "${DIST:-$target/dist}")
+dist=$(absolute "${DIST:-$target/dist}")
 mkdir -p "$dist"
 version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
-# `dev` builds in a quarter of the time, to try the scripts; what is published is `release`.
-profile=${PROFILE:-release}
+python=$(type -P python3 || type -P python)
+# `dev` builds in a quarter of the time, to try the scripts; what is published is `dist`.
+profile=${PROFILE:-dist}
 output=$profile
 [ "$profile" != dev ] || output=debug
 
-# The simulator for browsers goes into the program, where it can be built.
+# The simulator for browsers goes into the program, where it can be built or is named.
 engine() {
+    [ -z "${FIRSTFLIGHT_ENGINE:-}" ] || return 0
     crates/firstflight-web/build.sh
     [ ! -e "$target/web/engine.wasm.gz" ] || export FIRSTFLIGHT_ENGINE=$target/web/engine.wasm.gz
+}
+
+# extras PROGRAM COMPLETIONS MAN: writes the program's completions and manual pages into two folders.
+extras() {
+    mkdir -p "$2" "$3"
+    "$1" completions bash >"$2/firstflight.bash"
+    "$1" completions zsh >"$2/_firstflight"
+    "$1" completions fish >"$2/firstflight.fish"
+    "$1" completions powershell >"$2/_firstflight.ps1"
+    "$1" man "$3"
+}
+
+# archive NAME PROGRAM [zip]: packs the program, its completions, manual pages and licences as NAME.tar.gz (or NAME.zip)
+# with a checksum beside it. The same files give the same bytes.
+archive() {
+    local name=$1 program=$2 suffix=${3:-tar.gz} work
+    work=$(mktemp -d)
+    mkdir "$work/$name"
+    cp "$program" "$work/$name/"
+    chmod 755 "$work/$name/${program##*/}"
+    cp README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE "$work/$name/"
+    extras "$work/$name/${program##*/}" "$work/$name/completions" "$work/$name/man"
+    "$python" packaging/archive.py "$work/$name" "$dist/$name.$suffix"
+    rm -rf "$work"
+    made "$dist/$name.$suffix"
 }
 
 made() { echo "$part: $(basename "$1"), $(du -h "$1" | cut -f1)"; }

@@ -8,7 +8,6 @@ cd "$(dirname "$0")/.."
 part=static
 triple=${TRIPLE:-$(uname -m)-unknown-linux-musl}
 features=${FEATURES:-quic,parquet}
-name=firstflight-$version-$triple
 
 rustup target list --installed 2>/dev/null | grep -qx "$triple" ||
     rustup target add "$triple" >/dev/null 2>&1 ||
@@ -18,13 +17,7 @@ engine
 
 cargo build --quiet --locked --profile "$profile" --target "$triple" -p firstflight-cli \
     --features "$features"
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-mkdir "$work/$name"
-install -m 755 "$target/$triple/$output/firstflight" "$work/$name/firstflight"
-strip "$work/$name/firstflight"
-cp README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE "$work/$name/"
-tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@${SOURCE_DATE_EPOCH:-0}" \
-    -cf - "$name" | gzip -n9 >"$dist/$name.tar.gz"
-(cd "$dist" && sha256sum "$name.tar.gz" >"$name.tar.gz.sha256")
-made "$dist/$name.tar.gz"
+program=$target/$triple/$output/firstflight
+# A build of `dist` has no symbols left.
+[ "$profile" = dist ] || strip "$program"
+archive "firstflight-$version-$triple" "$program"

@@ -4,6 +4,7 @@
 # has other work).
 #
 #   packaging/try.sh static   in a root that holds the program and a capture, not even a C library
+#   packaging/try.sh native   the archive of this system (macOS, Windows), which has to print the bytes that README shows
 #   packaging/try.sh deb      installed into a bare Debian (mmdebstrap, root)
 #   packaging/try.sh c        the C library likewise: a program is compiled against it and sends a file
 #   packaging/try.sh wheel    in an empty environment of Python, without Rust
@@ -12,7 +13,10 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . packaging/lib.sh
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/firstflight-try.XXXXXX")
-trap 'rm -rf --one-file-system "$work"' EXIT
+# A root may have mounts; and only GNU's programs know this option.
+remove=(rm -rf)
+[ "$(uname -s)" != Linux ] || remove+=(--one-file-system)
+trap '"${remove[@]}" "$work"' EXIT
 root=$work/root
 
 # Runs a command of the program, which has to end well and to say what is expected, in time.
@@ -20,7 +24,9 @@ answers() {
     local expected=$1 spent
     shift
     TIMEFORMAT='%R s, %U s of processor time'
-    spent=$({ time timeout "${LIMIT:-10}" "$@" >"$work/answer" 2>&1; } 2>&1) ||
+    # macOS has no such program: there, the job's limit holds.
+    ! type -P timeout >/dev/null || set -- timeout "${LIMIT:-10}" "$@"
+    spent=$({ time "$@" >"$work/answer" 2>&1; } 2>&1) ||
         { echo "$part: failed: $*: $(cat "$work/answer"); $spent" && exit 1; }
     grep -q "$expected" "$work/answer" ||
         { echo "$part: no \"$expected\" in: $(cat "$work/answer")" && exit 1; }
@@ -37,13 +43,39 @@ export root
 
 try_static() {
     part="try static"
-    local name=firstflight-$version-$(uname -m)-unknown-linux-musl
+    local name machine
+    machine=$(uname -m)
+    name=firstflight-$version-$machine-unknown-linux-musl
     [ -e "$dist/$name.tar.gz" ] || { echo "$part: skipped, static.sh made nothing" && return; }
     mkdir -p "$root"
     tar -xzf "$dist/$name.tar.gz" -C "$root" --strip-components=1 "$name/firstflight"
     cp samples/satellite.pcap.gz "$root/"
     answers rapid bash -c 'enter "$@"' - /firstflight compare
     answers "Check " bash -c 'enter "$@"' - /firstflight advise --flows 300 satellite.pcap.gz
+}
+
+try_native() {
+    part="try native"
+    local archive program=$work/program/firstflight
+    for archive in "$dist/firstflight-$version"-{universal-apple-darwin.tar.gz,*-pc-windows-*.zip,*-linux-gnu.tar.gz} ""; do
+        [ ! -e "$archive" ] || break
+    done
+    [ -n "$archive" ] || { echo "$part: skipped, native.sh made nothing" && return; }
+    "$python" -c 'import shutil, sys; shutil.unpack_archive(*sys.argv[1:])' "$archive" "$work/unpacked"
+    mv "$work"/unpacked/* "$work/program"
+    chmod 755 "$program"*
+    answers rapid "$program" compare
+    # Standard output alone, as in the document: without blanks at the ends of lines.
+    sed -n '/^<!-- output: firstflight compare -->$/,/^```$/p' README.md | sed '1,2d;$d' >"$work/documented"
+    "$program" compare 2>/dev/null | sed 's/ *$//' >"$work/printed"
+    diff "$work/documented" "$work/printed" || { echo "$part: compare prints other bytes than README" && exit 1; }
+    # Every number of a document, too.
+    local example=packaging/action-example
+    FIRSTFLIGHT=$program "$example/update.sh" "$work/now.json" >/dev/null
+    "$program" diff "$example/baseline.json" "$work/now.json" --fail-if changed >/dev/null ||
+        { echo "$part: other numbers than $example/baseline.json" && exit 1; }
+    answers "Check " "$program" advise --flows 300 samples/satellite.pcap.gz
+    echo "$part: the same bytes as in README, the same numbers as in $example/baseline.json"
 }
 
 # A bare Debian with packages of ours and of Debian's.
@@ -75,6 +107,12 @@ try_deb() {
     answers rapid bash -c 'enter "$@"' - firstflight compare
     answers "Check " bash -c 'enter "$@"' - \
         firstflight advise --flows 300 /usr/share/doc/firstflight/examples/satellite.pcap.gz
+    for file in man/man1/firstflight-compare.1.gz bash-completion/completions/firstflight \
+        zsh/vendor-completions/_firstflight fish/vendor_completions.d/firstflight.fish; do
+        # Small images leave manual pages out: then the package has them.
+        dpkg-deb --contents "$root/firstflight.deb" | grep -q " ./usr/share/$file$" ||
+            { echo "$part: the package has no /usr/share/$file" && exit 1; }
+    done
 }
 
 try_c() {
@@ -128,5 +166,5 @@ try_sdist() {
 
 for what in "$@"; do
     "try_$what"
-    rm -rf --one-file-system "$work"/*
+    "${remove[@]}" "$work"/*
 done

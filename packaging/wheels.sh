@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Wheels of the Python package for every Python from 3.10 on, and its sources.
 #
-#   packaging/wheels.sh            for this machine: manylinux, and musllinux where Rust has the target
+#   packaging/wheels.sh            for this machine: manylinux, and musllinux where Rust has the target; on macOS one
+#                                  for both processors, on Windows one
 #   packaging/wheels.sh manylinux  only that
 #
 # Zig links against the C library of old systems, so that no container with one is needed. maturin
@@ -12,13 +13,18 @@ cd "$(dirname "$0")/.."
 part=wheels
 needs python
 venv=$target/packaging-venv
-[ -x "$venv/bin/maturin" ] || python3 -m venv "$venv"
-"$venv/bin/pip" install --quiet --disable-pip-version-check 'maturin[zig]>=1.9,<2' ||
-    skip "pip cannot install maturin and zig"
-PATH=$venv/bin:$PATH
+case $(uname -s) in
+Linux) own="manylinux musllinux sdist" maturin="maturin[zig]" bin=bin ;;
+Darwin) own=macos maturin=maturin bin=bin ;;
+*) own=windows maturin=maturin bin=Scripts ;;
+esac
+[ -e "$venv/$bin/activate" ] || "$python" -m venv "$venv"
+"$venv/$bin/python" -m pip install --quiet --disable-pip-version-check "$maturin>=1.9,<2" ||
+    skip "pip cannot install $maturin"
+PATH=$venv/$bin:$PATH
 machine=$(uname -m)
-kinds=("$@")
-[ ${#kinds[@]} -gt 0 ] || kinds=(manylinux musllinux sdist)
+# shellcheck disable=SC2206 # words
+kinds=(${*:-$own})
 
 wheel() {
     local triple=$machine-unknown-linux-$1 policy=$2
@@ -28,10 +34,16 @@ wheel() {
     maturin build --quiet --locked --profile "$profile" --manifest-path python/Cargo.toml --zig \
         --target "$triple" --compatibility "$policy" --out "$dist"
 }
+native() { maturin build --quiet --locked --profile "$profile" --manifest-path python/Cargo.toml "$@" --out "$dist"; }
 for kind in "${kinds[@]}"; do
     case $kind in
     manylinux) wheel gnu manylinux_2_17 ;;
     musllinux) wheel musl musllinux_1_2 ;;
+    macos)
+        rustup target add aarch64-apple-darwin x86_64-apple-darwin
+        native --target universal2-apple-darwin
+        ;;
+    windows) native ;;
     sdist) maturin sdist --manifest-path python/Cargo.toml --out "$dist" >/dev/null ;;
     *) echo "wheels: no kind is called $kind" && exit 2 ;;
     esac

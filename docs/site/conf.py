@@ -14,6 +14,7 @@ exclude_patterns = ["site"]
 html_theme = "furo"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_favicon = "static/favicon.svg"
 html_show_sphinx = False
 html_copy_source = False
 # Nothing is indexed: the page would be empty.

@@ -1,6 +1,6 @@
 //! Shell completions and manual pages, generated from the command line definition.
 
-use crate::done::Done;
+use crate::done::{CODES, Done};
 use crate::files::{check_folder_of_ours, make_folder, write_bytes};
 use crate::terminal::say;
 use clap::{Args, Command};
@@ -46,6 +46,19 @@ pub(crate) fn man(options: &ManOptions, command: Command) -> Result<Done, Error>
     Ok(Done::Well)
 }
 
+/// The page with the sections that man-pages(7) lists: the exit codes, and the examples by that name.
+fn with_codes(page: &str) -> String {
+    let mut codes = String::from(".SH \"EXIT STATUS\"\n");
+    for (code, meaning) in CODES {
+        codes += &format!(".TP\n{code}\n{}\n", meaning.replace('-', "\\-"));
+    }
+    let begin = |section: &str| page.find(&format!("\n.SH {section}\n")).map(|at| at + 1);
+    let at = begin("EXTRA").or_else(|| begin("VERSION")).unwrap_or(page.len());
+    let (before, after) = page.split_at(at);
+    let examples = after.replacen(".SH EXTRA\nExamples:\n", ".SH EXAMPLES\n", 1);
+    format!("{before}{codes}{examples}")
+}
+
 /// Manual pages with their file names: one for the program and one for each visible command.
 fn pages(mut command: Command) -> Vec<(String, Vec<u8>)> {
     fn collect(command: &Command, pages: &mut Vec<(String, Vec<u8>)>) {
@@ -54,7 +67,7 @@ fn pages(mut command: Command) -> Vec<(String, Vec<u8>)> {
         // Writing to memory cannot fail.
         let mut page = Vec::new();
         let _ = clap_mangen::Man::new(command.clone()).render(&mut page);
-        pages.push((format!("{name}.1"), page));
+        pages.push((format!("{name}.1"), with_codes(&String::from_utf8_lossy(&page)).into_bytes()));
         let shown = |command: &&Command| !command.is_hide_set() && command.get_name() != "help";
         command.get_subcommands().filter(shown).for_each(|below| collect(below, pages));
     }
@@ -113,6 +126,18 @@ mod tests {
                     && options.iter().all(|option| text_of(page).contains(&format!("--{option}")))
             });
             assert!(page.is_some(), "`{name}` has no page with all of {options:?}");
+        }
+    }
+
+    #[test]
+    fn every_manual_page_explains_the_exit_codes_before_its_examples() {
+        for (name, page) in pages(Cli::command()) {
+            let page = String::from_utf8_lossy(&page).into_owned();
+            let codes = page.find("\n.SH \"EXIT STATUS\"\n");
+            assert!(codes.is_some(), "{name} does not explain its exit code:\n{page}");
+            let examples = page.find("\n.SH EXAMPLES\n");
+            assert!(examples.is_none() || codes < examples, "{name}: the examples come first");
+            assert!(!page.contains(".SH EXTRA"), "{name} has a section without a usual name");
         }
     }
 

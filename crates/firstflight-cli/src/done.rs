@@ -1,6 +1,28 @@
-//! The outcome of a command: complete, partial, or a file error.
+//! The outcome of a command: complete, partial, or a file error; and the exit codes.
 
 use firstflight_lab::Error;
+
+/// A result fell short.
+pub(crate) const EXIT_SHORT: u8 = 1;
+
+/// The input is bad.
+pub(crate) const EXIT_BAD_INPUT: u8 = 2;
+
+/// An arm of a field test broke a stop rule.
+#[cfg(feature = "field")]
+pub(crate) const EXIT_STOPPED: u8 = 3;
+
+/// Every exit code and its meaning; `--help`, the manual pages and `docs/commands.md` show them.
+pub(crate) const CODES: [(&str, &str); 5] = [
+    ("0", "the result is complete"),
+    (
+        "1",
+        "the result falls short: a check failed, a file is incomplete, or you stopped the command",
+    ),
+    ("2", "the input is bad; one line on standard error names the place and the remedy"),
+    ("3", "an arm of a `trial` broke a stop rule"),
+    ("128+N", "signal N ended the command; `link -- COMMAND` passes on the code of COMMAND"),
+];
 
 /// Outcome of a command that ran without an error.
 #[derive(Clone, Debug, PartialEq, Eq)]

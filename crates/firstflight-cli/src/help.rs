@@ -1,5 +1,6 @@
-//! `firstflight --help`: the commands in groups, one line each.
+//! `firstflight --help`: the commands in groups, one line each, and the exit codes.
 
+use crate::done::CODES;
 use clap::Command;
 use std::fmt::Write as _;
 
@@ -30,8 +31,12 @@ pub(crate) fn grouped(command: Command) -> Command {
         }
         lists.push('\n');
     }
+    let mut codes = String::from("Exit codes:\n");
+    for (code, meaning) in CODES {
+        let _ = writeln!(codes, "  {code:<6} {meaning}");
+    }
     let template = format!(
-        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{lists}{{all-args}}\n\n\
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{lists}{{all-args}}\n\n{codes}\n\
          `firstflight COMMAND --help` explains a command and shows examples.\n"
     );
     // Without this, the commands would be listed again in one block.
@@ -43,9 +48,23 @@ pub(crate) fn grouped(command: Command) -> Command {
 
 #[cfg(test)]
 mod tests {
-    use super::GROUPS;
+    use super::{CODES, GROUPS, grouped};
     use crate::Cli;
     use clap::CommandFactory;
+    use std::fs;
+
+    #[test]
+    fn help_and_the_documentation_explain_every_exit_code() {
+        let help = grouped(Cli::command()).render_help().to_string();
+        let page = fs::read_to_string("../../docs/commands.md").expect("the page is there");
+        for (code, meaning) in CODES {
+            let line = format!("  {code:<6} {meaning}\n");
+            assert!(help.contains(&line), "`{line}` is not in:\n{help}");
+            assert!(line.trim_end().len() <= 100, "the line is too wide: {line}");
+            let row = format!("| {code} | {meaning} |\n");
+            assert!(page.contains(&row), "docs/commands.md has no row {row}");
+        }
+    }
 
     #[test]
     fn every_command_is_in_one_group_with_a_line_that_fits() {

@@ -87,7 +87,7 @@ mod watch;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use done::Done;
+use done::{Done, EXIT_BAD_INPUT, EXIT_SHORT};
 pub use firstflight_lab::OwnPart;
 use firstflight_lab::{Error, own_parts, request};
 use firstflight_path::input::shortened;
@@ -193,12 +193,9 @@ enum Command {
     Table(conform::TableOptions),
 }
 
-const EXIT_SHORT: u8 = 1;
-const EXIT_BAD_INPUT: u8 = 2;
-
 /// Runs the whole command with these parts in addition to the built-in ones. The first of `words`
-/// is the name of the program. May be called once per process. Returns the exit code: 0, 1 if a
-/// result fell short, 2 for bad input.
+/// is the name of the program. May be called once per process. Returns the exit code, which `--help`
+/// explains.
 pub fn run(parts: Vec<OwnPart>, words: impl IntoIterator<Item = OsString>) -> ExitCode {
     if !parts.is_empty()
         && let Err(bad) = own_parts(parts)

@@ -2,8 +2,8 @@
 
 use super::folder::Folder;
 use super::tables::Shown;
-use super::verdict::{EXIT_STOPPED, ended};
-use crate::done::Done;
+use super::verdict::ended;
+use crate::done::{Done, EXIT_STOPPED};
 use crate::files::write_own;
 use crate::output::{Columns, Files, produce};
 use crate::run::command_line;

@@ -1,10 +1,7 @@
-//! Exit codes for the results of a trial.
+//! The outcome of a command that inspects a trial.
 
-use crate::done::Done;
+use crate::done::{Done, EXIT_STOPPED};
 use firstflight_lab::field::Answer;
-
-/// An arm broke a stop rule.
-pub(super) const EXIT_STOPPED: u8 = 3;
 
 /// The outcome of a command with this result.
 pub(super) fn ended(answer: &Answer) -> Done {
