@@ -6,7 +6,7 @@
 //! congestion windows. Half of a Linux buffer holds payload; the rest is overhead.
 //!
 //! Follows Linux `tcp_rcv_space_adjust` and `tcp_sndbuf_expand` (`net/ipv4/tcp_input.c`), as we
-//! restate them. State: 80 bytes. Departures: D1 overhead is half of any buffer, as with
+//! restate them. State: 88 bytes. Departures: D1 overhead is half of any buffer, as with
 //! `tcp_adv_win_scale = 1`; later kernels measure it per packet. D2 the window is not rounded to
 //! the scale of the option, so a slow reader's window closes to the byte.
 
