@@ -40,7 +40,7 @@ def arm(rng, facts, tcp):
         if rng.random() < 0.6:
             text += "/" + part(rng, facts["recoveries"])
     if rng.random() < 0.3:
-        text += rng.choice(["@(iw=30)", "@(pace=on)", "@(pace=off)", "@(iw=4,pace=on)"])
+        text += rng.choice(["@(iw=30)", "@(pace=on)", "@(pace=off)", "@(iw=4,pace=on)", "@(maxrate=20Mbit)"])
     if tcp and "@" not in text and rng.random() < 0.2:
         text += f"@(detection={rng.choice(DETECTIONS)})"
     return text
@@ -75,6 +75,7 @@ def path(rng, facts):
         lambda: f"thin={rng.randint(1, 30)}",
         lambda: "comp_sack=1ms:44",
         lambda: f"ack={rng.randint(1, 10)}",
+        lambda: rng.choice(["rwnd=60kB", "rwnd=auto", "rwnd=auto:1MB,read=5Mbit"]),
     ]
     keys += [key() for key in rng.sample(wild, rng.choice([0, 0, 1, 1, 2, 3]))]
     return ",".join(keys)

@@ -316,7 +316,8 @@ pub unsafe extern "C" fn ff_on_sent(sender: *mut ff_sender, sent: *const ff_sent
         change(sender, |sender| {
             let mut room = MaybeUninit::uninit();
             let sent = Sent::from(read(sent, &mut room)?);
-            if let (Some(rate), None) = (sender.controller.pacing_rate(), sender.controller.train())
+            if let Some(rate) = sender.controller.pacing_rate()
+                && (sender.controller.train().is_none() || sender.controller.max_rate().is_some())
             {
                 sender.pacer.fill(sent.now, rate);
                 sender.pacer.take(sent.bytes.min(LARGEST_BURST));
@@ -429,11 +430,15 @@ pub unsafe extern "C" fn ff_next_send_time(
     // SAFETY: the caller keeps the rules of the crate.
     _ = unsafe {
         change(sender, |sender| {
-            if let Some(train) = sender.controller.train() {
+            let train = sender.controller.train();
+            if let Some(train) = train {
                 wait = train.wait(Time(now), inflight);
-            } else if let Some(rate) = sender.controller.pacing_rate() {
+            }
+            if let Some(rate) = sender.controller.pacing_rate()
+                && (train.is_none() || sender.controller.max_rate().is_some())
+            {
                 sender.pacer.fill(Time(now), rate);
-                wait = sender.pacer.wait(bytes.min(LARGEST_BURST), rate);
+                wait = wait.max(sender.pacer.wait(bytes.min(LARGEST_BURST), rate));
             }
             Ok(())
         })

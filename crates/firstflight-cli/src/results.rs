@@ -1,9 +1,10 @@
 //! Tables of results for people, with one row per arm.
 
-use crate::fit::fitted;
+use crate::fit::{Layout, asked, fitted};
 use firstflight_lab::Plan;
 use firstflight_lab::report::{Column, Row, Table as Results, Value};
 use firstflight_lab::table::{TIME_RATIO, added, change, figure};
+use firstflight_table::terminal::is_meant;
 use firstflight_table::{Kind, Marked, Table};
 
 /// Columns that are dropped first if not all fit: values that follow from others, then the exit
@@ -19,13 +20,25 @@ fn header(column: &Column) -> String {
     format!("{}\n{}", column.label, column.unit)
 }
 
+/// Columns that are shown only by `--columns` and `--wide`.
+const ON_REQUEST: &[&str] = &["limited by"];
+
+/// Whether the column is shown unless the terminal is too narrow.
+fn is_shown(column: &Column) -> bool {
+    let Layout { wide, columns, .. } = asked();
+    wide || !ON_REQUEST.contains(&column.label.as_str())
+        || columns.iter().any(|word| is_meant(&column.label, word))
+}
+
 /// The sheet for a table of results: one row per arm, with the best value of each column marked.
 pub(crate) fn sheet(title: &str, table: &Results) -> Table {
-    let headers = table.columns.iter().map(|column| (header(column), Kind::Number));
+    let shown: Vec<usize> =
+        (0..table.columns.len()).filter(|index| is_shown(&table.columns[*index])).collect();
+    let headers = shown.iter().map(|index| (header(&table.columns[*index]), Kind::Number));
     let headers = std::iter::once(("arm".to_owned(), Kind::Name)).chain(headers);
     let mut sheet = Table::new(title, headers).dropping(FIRST_TO_GO).marked();
     for row in &table.rows {
-        let cells = (0..table.columns.len()).map(|index| cell(table, row, index));
+        let cells = shown.iter().map(|index| cell(table, row, *index));
         sheet.row(std::iter::once(Marked::from(row.arm.as_str())).chain(cells));
     }
     sheet

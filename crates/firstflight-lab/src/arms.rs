@@ -5,6 +5,7 @@ pub use crate::own::ALL;
 use crate::own::{Own, OwnPart, OwnStartup, names as own_names};
 use crate::programs::Programs;
 use crate::stacks::{STACK_ARMS, StackArm};
+use firstflight::Rate;
 use firstflight::arm::{
     AVOIDANCES, Arm, ArmError, Part, RECOVERIES, SHORT_NAMES, STARTUPS, SenderParams, split_list,
 };
@@ -17,7 +18,12 @@ pub enum Sender {
     /// Our own sender: startup, avoidance, recovery and sender options.
     Arm(Arm),
     /// A controller of the running kernel: `cubic` in `kernel:cubic`.
-    Kernel(String),
+    Kernel {
+        /// Its name.
+        name: String,
+        /// The socket's `SO_MAX_PACING_RATE`: `kernel:cubic@(maxrate=20Mbit)`.
+        max_rate: Option<Rate>,
+    },
     /// A controller of a QUIC stack, run on that stack.
     Stack(&'static StackArm),
     /// External programs at both ends, of which only the arriving data are observed.
@@ -46,7 +52,7 @@ impl NamedArm {
     pub fn full(&self) -> String {
         match &self.sender {
             Sender::Arm(arm) => arm.to_string(),
-            Sender::Kernel(name) => format!("{KERNEL}{name}"),
+            Sender::Kernel { name, max_rate } => kernel_name(name, *max_rate),
             Sender::Stack(arm) => arm.name.to_owned(),
             Sender::Programs(_) => self.label.clone(),
             Sender::Own { own, rest } => own_names::full(own, &rest.to_string()),
@@ -57,7 +63,7 @@ impl NamedArm {
     pub fn parts(&self) -> Option<&Arm> {
         match &self.sender {
             Sender::Arm(arm) | Sender::Own { rest: arm, .. } => Some(arm),
-            Sender::Kernel(_) | Sender::Stack(_) | Sender::Programs(_) => None,
+            Sender::Kernel { .. } | Sender::Stack(_) | Sender::Programs(_) => None,
         }
     }
 
@@ -75,7 +81,7 @@ impl NamedArm {
     pub fn arm(&self) -> Result<&Arm, Error> {
         match &self.sender {
             Sender::Arm(arm) => Ok(arm),
-            Sender::Kernel(_) | Sender::Stack(_) | Sender::Programs(_) => Err(self.elsewhere()),
+            Sender::Kernel { .. } | Sender::Stack(_) | Sender::Programs(_) => Err(self.elsewhere()),
             Sender::Own { .. } => {
                 Err(Error::new(format!("arm `{}`: parts of it are not ours", self.label)))
             }
@@ -114,6 +120,30 @@ impl NamedArm {
         let own = Box::new(Own { startup: Some(startup), ..Own::default() });
         Ok(NamedArm { label: label.to_owned(), sender: Sender::Own { own, rest } })
     }
+}
+
+/// A controller of the kernel in full.
+fn kernel_name(name: &str, max_rate: Option<Rate>) -> String {
+    // The slow start of an arm stands for the kernel's controller, so that the option prints alike.
+    let arm = Arm::parse(STAND_IN).ok().map(|mut arm| {
+        arm.sender.max_rate = max_rate;
+        arm.to_string()
+    });
+    let options = arm.as_deref().and_then(|arm| arm.split_once('@')).map(|(_, options)| options);
+    options.map_or_else(|| format!("{KERNEL}{name}"), |options| format!("{KERNEL}{name}@{options}"))
+}
+
+/// The largest rate in `(maxrate=20Mbit)`, the only sender option of the kernel's own controllers.
+fn kernel_rate(label: &str, options: &str) -> Result<Rate, Error> {
+    let mut sender = Arm::parse(&format!("{STAND_IN}@{options}"))
+        .map_err(|error| Error::new(format!("arm `{label}`: {error}")))?
+        .sender;
+    let max_rate = sender.max_rate.take();
+    max_rate.filter(|_| sender == SenderParams::default()).ok_or_else(|| {
+        Error::new(format!(
+            "arm `{label}`: a controller of the kernel takes one sender option: `@(maxrate=20Mbit)`"
+        ))
+    })
 }
 
 /// The value for which `arm` with an option such as `k=1/2` equals the plain arm. It is found by
@@ -266,13 +296,15 @@ fn parse_arm(text: &str) -> Result<NamedArm, Error> {
     }
     let label = text.trim().to_owned();
     if let Some(name) = label.strip_prefix(KERNEL) {
+        let (name, options) = name.split_once('@').map_or((name, None), |(n, o)| (n, Some(o)));
+        let max_rate = options.map(|options| kernel_rate(&label, options)).transpose()?;
         let name = Some(name.to_owned()).filter(|name| !name.is_empty());
         let name = name.ok_or_else(|| {
             Error::new(format!(
                 "arm `{label}`: expected the name of a controller, such as `kernel:cubic`"
             ))
         })?;
-        return Ok(NamedArm { label, sender: Sender::Kernel(name) });
+        return Ok(NamedArm { label, sender: Sender::Kernel { name, max_rate } });
     }
     if let Some(file) = label.strip_prefix(PROGRAMS) {
         let programs = Programs::read(&firstflight_path::input::file_of(file))?;

@@ -103,7 +103,7 @@ impl Scenario {
         let refused = |why: &str| Err(Error::new(format!("arm `{}`: {why}", flow.arm.label)));
         let arm = match &flow.arm.sender {
             Sender::Arm(arm) => arm,
-            Sender::Kernel(_) => {
+            Sender::Kernel { .. } => {
                 return refused("the kernel's own controllers run on the testbed `linux` only");
             }
             Sender::Stack(_) => {

@@ -28,6 +28,10 @@ pub struct Outcome {
     pub drops: Option<Drops>,
     /// Exit from slow start, if it happened and was observed.
     pub exit: Option<Exit>,
+    /// Whether the sender's largest pacing rate was in force at that exit; `None` without one.
+    pub exit_capped: Option<bool>,
+    /// For how long each reason kept the sender from sending.
+    pub limited: Option<Limits>,
     /// Recovery episodes.
     pub episodes: Option<Vec<Episode>>,
     /// Queueing delay of the flow's delivered packets at the bottleneck.
@@ -37,6 +41,54 @@ pub struct Outcome {
     pub closed: Option<bool>,
     /// Reasons to doubt this trial, one sentence each.
     pub warnings: Vec<String>,
+}
+
+/// For how long each reason kept the sender from sending, from its first byte to the end of the
+/// trial; `None` if the testbed does not know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// The congestion window, or the recovery policy, was full.
+    pub cwnd: Option<Nanos>,
+    /// The pacer waited, at the controller's rate.
+    pub pacing: Option<Nanos>,
+    /// The pacer waited, at the sender's largest rate.
+    pub max_rate: Option<Nanos>,
+    /// The receiver allowed no more data.
+    pub rwnd: Option<Nanos>,
+    /// The send buffer was full.
+    pub sndbuf: Option<Nanos>,
+    /// Everything written was sent.
+    pub app: Option<Nanos>,
+}
+
+impl Limits {
+    /// The reason with the longest time, the first of several; `None` unless all are known.
+    pub fn longest(&self) -> Option<&'static str> {
+        let Limits { cwnd, pacing, max_rate, rwnd, sndbuf, app } = *self;
+        let all = [
+            ("cwnd", cwnd?),
+            ("pacing", pacing?),
+            ("maxrate", max_rate?),
+            ("rwnd", rwnd?),
+            ("sndbuf", sndbuf?),
+            ("app", app?),
+        ];
+        all.into_iter().rev().max_by_key(|(_, time)| *time).map(|(name, _)| name)
+    }
+}
+
+impl From<firstflight_sim::Limited> for Limits {
+    fn from(limited: firstflight_sim::Limited) -> Limits {
+        let firstflight_sim::Limited { cwnd, pacing, max_rate, rwnd, sndbuf, app } = limited;
+        Limits {
+            cwnd: Some(cwnd),
+            pacing: Some(pacing),
+            max_rate: Some(max_rate),
+            rwnd: Some(rwnd),
+            sndbuf: Some(sndbuf),
+            app: Some(app),
+        }
+    }
 }
 
 /// Waiting times of delivered packets at the bottleneck, microseconds.
@@ -76,6 +128,8 @@ impl From<firstflight_sim::Outcome> for Outcome {
             counters: outcome.counters.into(),
             drops: Some(outcome.drops),
             exit: outcome.exit,
+            exit_capped: outcome.exit_capped,
+            limited: Some(outcome.limited.into()),
             queueing: Some(Queueing::of(&outcome.queue_us)),
             episodes: Some(outcome.episodes),
             closed: Some(outcome.stop == Stop::Closed),

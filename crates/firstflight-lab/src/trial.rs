@@ -3,7 +3,7 @@
 
 use crate::arms::NamedArm;
 use crate::measures::record;
-use crate::outcome::{Outcome, Queueing};
+use crate::outcome::{Limits, Outcome, Queueing};
 use crate::scenario::Scenario;
 use firstflight::{Exit, Nanos};
 use firstflight_sim::{Drops, Episode};
@@ -32,7 +32,7 @@ pub struct Trial<'a> {
 
 record! {
     /// The end of startup, as in `--json`.
-    ExitRow of ((exit, bdp) = (&Exit, u64));
+    ExitRow of ((exit, bdp, capped) = (&Exit, u64, Option<bool>));
 
     /// why startup ended; `-` if the object ended first
     reason: &'static str, "", None = exit.reason.name() => ("exit_reason", "exit", "");
@@ -50,6 +50,32 @@ record! {
     bdp_ratio: f64, "", None = exit.detect_cwnd as f64 / bdp.max(1) as f64 => ("exit_bdp", "cwnd at exit", "BDP");
     /// the value that triggered the exit, in the algorithm's own unit (ns or bytes)
     estimate: Option<u64>, "", None = exit.estimate;
+    /// whether the sender's largest pacing rate (`@(maxrate=)`) was in force when startup ended; null without one
+    capped: Option<bool>, "", None = capped;
+}
+
+record! {
+    /// For how long each reason kept the sender from sending, as shares of the time until every byte
+    /// was acknowledged (or until the limit), as in `--json`.
+    LimitedRow of ((limits, whole) = (&Limits, u64));
+
+    /// the congestion window, or the recovery policy, was full
+    cwnd: Option<f64>, "", None = share(limits.cwnd, whole);
+    /// the pacer waited, at the controller's own rate
+    pacing: Option<f64>, "", None = share(limits.pacing, whole);
+    /// the pacer waited, at the sender's largest rate (`@(maxrate=)`)
+    maxrate: Option<f64>, "", None = share(limits.max_rate, whole);
+    /// the receiver allowed no more data (`rwnd=`): `rwnd_limited` of Linux
+    rwnd: Option<f64>, "", None = share(limits.rwnd, whole);
+    /// the send buffer was full: `sndbuf_limited` of Linux
+    sndbuf: Option<f64>, "", None = share(limits.sndbuf, whole);
+    /// everything that the application had written was sent, which includes the wait for the last ACKs
+    app: Option<f64>, "", None = share(limits.app, whole);
+}
+
+/// A part of a time, without a unit.
+fn share(part: Option<Nanos>, whole: u64) -> Option<f64> {
+    part.map(|part| part.0 as f64 / whole.max(1) as f64)
 }
 
 record! {
@@ -168,6 +194,11 @@ record! {
     slow_starts_after_recovery: Option<u64>, "", Low = trial.outcome.counters.slow_starts_after_recovery;
     /// packets declared lost and acknowledged later
     spurious_losses: Option<u64>, "", Low = trial.outcome.counters.spurious_losses;
+    /// the reason that kept the sender from sending for the longest time: `cwnd`, `pacing`, `maxrate`, `rwnd`, `sndbuf` or `app`; null if the
+    /// testbed does not know all of them
+    limited_by: Option<&'static str>, "", None = trial.outcome.limited.and_then(|limits| limits.longest()) => ("limited_by", "limited by", "");
+    /// for how long each reason kept the sender from sending
+    limited: Option<LimitedRow>, "", None = trial.outcome.limited.as_ref().map(|limits| LimitedRow::of((limits, trial.outcome.ended_after.map_or(0, |time| time.0))));
     /// data packets that the path dropped, by cause (ground truth, `sim` only).
     /// A drop counts whether or not the sender notices it, under the first cause
     drops: Option<DropsRow>, "", None = trial.outcome.drops.as_ref().map(DropsRow::of);
@@ -175,7 +206,7 @@ record! {
     /// unlimited
     full_bdp_bytes: Option<u64>, "bytes", None = trial.scenario.path.full_bdp_bytes();
     /// how startup ended
-    exit: Option<ExitRow>, "", None = trial.outcome.exit.as_ref().map(|exit| ExitRow::of((exit, trial.scenario.path.bdp_bytes())));
+    exit: Option<ExitRow>, "", None = trial.outcome.exit.as_ref().map(|exit| ExitRow::of((exit, trial.scenario.path.bdp_bytes(), trial.outcome.exit_capped)));
     /// recovery episodes
     episodes: Option<Vec<EpisodeRow>>, "", None = trial.outcome.episodes.as_ref().map(|all| all.iter().map(EpisodeRow::of).collect());
     /// waiting time of the flow's delivered packets at the bottleneck

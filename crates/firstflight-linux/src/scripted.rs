@@ -190,7 +190,7 @@ impl Peer {
                 let namespace = std::fs::File::open(path)?;
                 nix::sched::setns(namespace, nix::sched::CloneFlags::CLONE_NEWNET)?;
                 let other = |error: Error| io::Error::other(error.to_string());
-                connected(&congestion, PEER, SERVER_PORT).map_err(other)
+                connected(&congestion, None, PEER, SERVER_PORT).map_err(other)
             };
             let _ = tell.send(connect());
         })?;

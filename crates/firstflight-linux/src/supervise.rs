@@ -2,7 +2,7 @@
 //! however the command ends: by itself, by Ctrl-C, by a signal to us, by a panic. If we are killed
 //! outright, a reaper process ends them.
 
-use crate::link::{LinkEmulator, LinkOptions, Report};
+use crate::link::{LinkEmulator, LinkOptions, Report, refuse_window};
 use crate::namespace::Namespace;
 use crate::reaper::{Reaper, kill_inside};
 use firstflight_path::Error;
@@ -56,6 +56,7 @@ pub fn run(
     job: &Job,
     stopping: impl FnMut(),
 ) -> Result<Ended, Error> {
+    refuse_window(path)?;
     let [program, arguments @ ..] = job.command.as_slice() else {
         return Err(Error::new("no command to run behind the link"));
     };

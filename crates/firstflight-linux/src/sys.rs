@@ -235,6 +235,41 @@ pub(crate) fn kill_group(group: libc::pid_t) {
     unsafe { libc::kill(-group, libc::SIGKILL) };
 }
 
+/// Sets an option of a socket from a value with the layout of the kernel's.
+fn set_option<T: Copy>(
+    socket: BorrowedFd<'_>,
+    (level, name): (c_int, c_int),
+    value: T,
+) -> io::Result<()> {
+    // SAFETY: the pointer and the length are those of one live value, which the kernel only reads.
+    check(unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            name,
+            std::ptr::from_ref(&value).cast(),
+            size_of::<T>() as libc::socklen_t,
+        )
+    })
+    .map(|_| ())
+}
+
+/// Sets the largest pacing rate of a socket, bytes per second. TCP paces such a socket itself.
+pub(crate) fn max_pacing_rate(socket: BorrowedFd<'_>, rate: u64) -> io::Result<()> {
+    set_option(socket, (libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE), rate)
+}
+
+/// Sets the receive buffer of a socket beyond the limit of `net.core.rmem_max`; the kernel doubles
+/// it and stops tuning it. Takes the right to administer the network.
+pub(crate) fn set_receive_buffer(socket: BorrowedFd<'_>, bytes: c_int) -> io::Result<()> {
+    set_option(socket, (libc::SOL_SOCKET, libc::SO_RCVBUFFORCE), bytes)
+}
+
+/// Bounds the window that a socket and those it accepts advertise, bytes.
+pub(crate) fn window_clamp(socket: BorrowedFd<'_>, bytes: c_int) -> io::Result<()> {
+    set_option(socket, (libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP), bytes)
+}
+
 /// Reads the kernel's `tcp_info` of a TCP connection as bytes; fields unknown to this kernel are
 /// missing at the end.
 pub(crate) fn tcp_info(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {

@@ -10,9 +10,9 @@
 
 use crate::counters::TcpCounters;
 use crate::link::{LinkEmulator, LinkOptions, Report};
-use crate::sys::tcp_info;
+use crate::sys::{max_pacing_rate, set_receive_buffer, tcp_info, window_clamp};
 use firstflight_path::Error;
-use firstflight_path::Path;
+use firstflight_path::{Path, Rwnd};
 use nix::sys::socket::{
     AddressFamily, SockFlag, SockType, SockaddrIn, connect, getsockopt, setsockopt, socket,
     sockopt::TcpCongestion,
@@ -31,11 +31,21 @@ use transfer::{read_all, write_all};
 const PORT: u16 = 5001;
 /// Interval between queries of the sender.
 const ASK: Duration = Duration::from_micros(100);
+/// The second number of `tcp_rmem`.
+const RMEM_DEFAULT: u64 = 131_072;
+
 /// Sender of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source<'a> {
     /// A socket of the kernel with this congestion controller, by the kernel's name.
     Controller(&'a str),
+    /// The same with `SO_MAX_PACING_RATE`.
+    Capped {
+        /// Name of the controller.
+        controller: &'a str,
+        /// Bytes per second.
+        max_rate: u64,
+    },
     /// External programs.
     Programs(Programs<'a>),
 }
@@ -88,6 +98,10 @@ pub struct Info {
     pub bytes_repeated: u64,
     /// Retransmission timeouts.
     pub timeouts: u32,
+    /// For how long the receiver's window, and the send buffer, kept it from sending.
+    pub rwnd_limited: Duration,
+    /// See `rwnd_limited`.
+    pub sndbuf_limited: Duration,
     /// Packets not yet acknowledged, and bytes not yet sent.
     pending: (u32, u32),
 }
@@ -115,6 +129,8 @@ impl Info {
             repeats: word(100),
             bytes_repeated: long(208),
             timeouts: word(240) & 0xffff,
+            rwnd_limited: Duration::from_micros(long(176)),
+            sndbuf_limited: Duration::from_micros(long(184)),
             pending: (unacked, word(144)),
         })
     }
@@ -264,22 +280,37 @@ pub fn run_several(
     for (name, value) in trial.receiver {
         link.receiver().set_sysctl(name, value)?;
     }
+    if let Some(Rwnd::Auto(most)) = trial.path.rwnd() {
+        let rmem = format!("4096 {} {most}", RMEM_DEFAULT.min(most));
+        link.receiver().set_sysctl("net/ipv4/tcp_rmem", &rmem)?;
+    }
     let to = link.receiver().address();
     let listener = link.receiver().run(|| TcpListener::bind((to, PORT)))?;
     let listener = listener.map_err(|error| failed("listening behind the link", &error))?;
+    if let Some(Rwnd::Fixed(bytes)) = trial.path.rwnd() {
+        // The kernel doubles the buffer, for overhead, and no longer tunes it; the clamp keeps the
+        // window at its size where the overhead is smaller. New sockets take both from their
+        // listener.
+        let bytes = i32::try_from(bytes).unwrap_or(i32::MAX);
+        set_receive_buffer(listener.as_fd(), bytes)
+            .and_then(|()| window_clamp(listener.as_fd(), bytes))
+            .map_err(|error| failed("setting the receive window", &error))?;
+    }
     let connect = |number: usize| {
         let flow = &trial.flows[number];
-        let controller = match flow.source {
-            Source::Controller(name) => name,
+        let (controller, max_rate) = match flow.source {
+            Source::Controller(name) => (name, None),
+            Source::Capped { controller, max_rate } => (controller, Some(max_rate)),
             Source::Programs(programs) => {
                 return Pair::start(programs, &link, number, flow.bytes).map(Ends::Programs);
             }
         };
-        let sender = link.sender().run(|| establish(controller, to))??;
+        let sender = link.sender().run(|| establish(controller, max_rate, to))??;
         let (receiver, _) =
             listener.accept().map_err(|error| failed("accepting behind the link", &error))?;
         let (written, read) = (AtomicBool::new(false), AtomicU64::new(0));
-        Ok(Ends::Sockets(Sockets { sender, receiver, written, read }))
+        let read_bps = trial.path.read_bps();
+        Ok(Ends::Sockets(Sockets { sender, receiver, written, read, read_bps }))
     };
     let ends = (0..trial.flows.len()).map(connect).collect::<Result<Vec<_>, Error>>()?;
     let (flows, delivered) = thread::scope(|scope| transfer(scope, trial, &ends, &mut observe))?;
@@ -307,7 +338,7 @@ impl Ends<'_> {
     fn receive(&self, bytes: Option<u64>, start: Instant) -> Fetched {
         match self {
             Ends::Sockets(sockets) => Fetched {
-                after: read_all(&sockets.receiver, bytes, &sockets.read, start),
+                after: read_all(&sockets.receiver, bytes, (&sockets.read, sockets.read_bps), start),
                 failure: None,
             },
             Ends::Programs(pair) => pair.fetch(start),
@@ -337,6 +368,8 @@ struct Sockets {
     written: AtomicBool,
     /// Bytes read.
     read: AtomicU64,
+    /// Rate at which they are read, bit/s; `None` is as fast as possible.
+    read_bps: Option<u64>,
 }
 
 /// Starts the flows when they are due, queries their senders and ends them.
@@ -445,16 +478,25 @@ pub(crate) fn choose(socket: &impl AsFd, controller: &str) -> Result<(), Error> 
 
 /// A connection from the calling thread's namespace that uses this controller from its first packet
 /// on.
-fn establish(controller: &str, to: Ipv4Addr) -> Result<TcpStream, Error> {
-    connected(controller, to, PORT)
+fn establish(controller: &str, max_rate: Option<u64>, to: Ipv4Addr) -> Result<TcpStream, Error> {
+    connected(controller, max_rate, to, PORT)
 }
 
 /// Like [`establish`], to any port.
-pub(crate) fn connected(controller: &str, to: Ipv4Addr, port: u16) -> Result<TcpStream, Error> {
+pub(crate) fn connected(
+    controller: &str,
+    max_rate: Option<u64>,
+    to: Ipv4Addr,
+    port: u16,
+) -> Result<TcpStream, Error> {
     let failed = |error: nix::Error| Error::new(format!("connecting through the link: {error}"));
     let fd: OwnedFd = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)
         .map_err(failed)?;
     choose(&fd, controller)?;
+    if let Some(rate) = max_rate {
+        max_pacing_rate(fd.as_fd(), rate)
+            .map_err(|error| Error::new(format!("setting the largest pacing rate: {error}")))?;
+    }
     connect(std::os::fd::AsRawFd::as_raw_fd(&fd), &SockaddrIn::from(SocketAddrV4::new(to, port)))
         .map_err(failed)?;
     Ok(TcpStream::from(fd))

@@ -120,8 +120,8 @@ impl Keys {
         let rate = self
             .rate("rate", "")?
             .ok_or_else(|| Error::new("rate is missing; for example, rate=100Mbit"))?;
-        let propagation = self.parsed(Key("", "prop"), &value::TIME)?;
-        let rtt = match (self.parsed(Key("", "rtt"), &value::TIME)?, propagation) {
+        let propagation = self.parsed(Key("", "prop"), &value::ROUND_TRIP)?;
+        let rtt = match (self.parsed(Key("", "rtt"), &value::ROUND_TRIP)?, propagation) {
             (Some(_), Some(prop)) => {
                 let wrong = "the idle round trip is already given";
                 let prop = value::print_time(prop);

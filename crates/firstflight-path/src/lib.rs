@@ -29,8 +29,8 @@
 //! | key | value | range | default |
 //! |---|---|---|---|
 //! | `rate` | forward rate, `trace:FILE`, or `poisson:RATE` | 1 kbit/s to 1000 Gbit/s | required |
-//! | `rtt` | idle round-trip time, including the serialization of one data packet and one ACK | at least that serialization, up to 100 s | required |
-//! | `prop` | instead of `rtt`: propagation both ways, to which the serialization of 1500 B and of an ACK of 40 B is added; printed as `rtt` | up to 100 s | none |
+//! | `rtt` | idle round-trip time, including the serialization of one data packet and one ACK | at least that serialization, up to 3600 s | required |
+//! | `prop` | instead of `rtt`: propagation both ways, to which the serialization of 1500 B and of an ACK of 40 B is added; printed as `rtt` | up to 3600 s | none |
 //! | `up` | reverse rate, as `rate` | as `rate` | ten times the forward rate (its mean for opportunities) |
 //! | `delay` | position of the propagation delay: `even`, `before` or `behind` the forward bottleneck | | `even` |
 //! | `overhead` | bytes added to each packet, in queues and on the wire of both directions | 0 to 1500 B | `0B` |
@@ -38,6 +38,8 @@
 //! | `thin` | number of a flow's ACKs that may wait; older pure ACKs are dropped; needs a constant `up` or an engine | 1 to 10^6 | none are dropped |
 //! | `comp_sack` | `TIME:COUNT`, how a TCP receiver merges ACKs that only add SACKs: Linux since 4.18 has `1ms:44` (for the code that simulates the receiver) | COUNT 1 to 10^6 | none |
 //! | `ack` | the receiver sends an ACK per `N` packets that arrive in order, or with `N/rtt` sends N ACKs per idle round trip, timed independently of packets (for the code that simulates the receiver; the simulator implements it) | 1 to 1000; 1 to 100 per round trip | 2 in the simulator |
+//! | `rwnd` | the receiver's buffer: a size (of data, fixed), `auto` (as Linux and QUIC stacks tune it) or `auto:MAX`, MAX as the third number of `tcp_rmem`: 6.291456MB until Linux 6.15, 33.554432MB since (for the code that simulates the receiver) | 1500 B to 1 GB; MAX from 131072 B | unlimited; alone `auto:6.291456MB` |
+//! | `read` | rate at which the receiving application reads from that buffer; needs `rwnd` | as `rate` | at once |
 //! | `gro` | `TIME:BYTES`, packets that the receiving host merges before it acknowledges (for the code that simulates the receiver) | | none; `return=nic`: `20us:65.536kB` |
 //! | `name`, `source` | its name, and the source of its numbers; not printed, not compared | | empty |
 //!
@@ -170,7 +172,7 @@ pub use link::Link;
 pub use links::Reverse;
 pub use managed::{DualPi2, FqCodel, Red};
 pub use packet::{Codepoint, Offered};
-pub use path::{Acks, Delay, Path, SMALLEST_ACK};
+pub use path::{Acks, Delay, Path, Rwnd, SMALLEST_ACK};
 pub use plain::Flight;
 pub use random::{Purpose, Stream};
 pub use release::{BatchSettings, GrantSettings, HandoverSettings, Release};

@@ -43,6 +43,20 @@ pub enum Acks {
     PerRtt(u64),
 }
 
+/// Buffer of the receiving host: how far ahead of its application it lets the sender send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rwnd {
+    /// Always this many bytes of the object.
+    Fixed(u64),
+    /// Tuned by the receiver, up to this many bytes of buffer.
+    Auto(u64),
+}
+
+impl Rwnd {
+    /// `tcp_rmem` of Linux until 6.15: 4096 131072 6291456.
+    pub const AUTO: Rwnd = Rwnd::Auto(6_291_456);
+}
+
 /// The network between sender and receiver.
 ///
 /// A plain value, made from text by [`Path::parse`] or with [`Path::new`] and the `with_`
@@ -62,6 +76,8 @@ pub struct Path {
     gro: Option<(u64, u64)>,
     comp_sack: Option<(u64, u64)>,
     ack: Option<Acks>,
+    rwnd: Option<Rwnd>,
+    read: Option<u64>,
 }
 
 /// Maximum number of acknowledgements that compression merges into one.
@@ -83,7 +99,7 @@ impl PartialEq for Path {
             self.thin,
             self.gro,
             self.comp_sack,
-            self.ack,
+            (self.ack, self.rwnd, self.read),
         ) == (
             other.rtt,
             other.delay,
@@ -92,7 +108,7 @@ impl PartialEq for Path {
             other.thin,
             other.gro,
             other.comp_sack,
-            other.ack,
+            (other.ack, other.rwnd, other.read),
         ) && (&self.forward, &self.reverse) == (&other.forward, &other.reverse)
     }
 }
@@ -132,6 +148,8 @@ impl Path {
             gro: None,
             comp_sack: None,
             ack: None,
+            rwnd: None,
+            read: None,
         }
     }
 
@@ -253,6 +271,21 @@ impl Path {
         self
     }
 
+    /// Sets the receiver's buffer; `None` never limits the sender.
+    #[must_use]
+    pub fn with_rwnd(mut self, rwnd: Option<Rwnd>) -> Self {
+        self.rwnd = rwnd;
+        self
+    }
+
+    /// Sets the rate (bit/s) at which the receiving application reads; `None` reads at once. Needs a
+    /// buffer ([`Path::with_rwnd`]).
+    #[must_use]
+    pub fn with_read(mut self, bps: Option<u64>) -> Self {
+        self.read = bps;
+        self
+    }
+
     /// Sets the name and the source of the numbers.
     #[must_use]
     pub fn with_name(
@@ -357,6 +390,16 @@ impl Path {
         self.ack
     }
 
+    /// The receiver's buffer, if the path specifies it. For the code that simulates the receiver.
+    pub fn rwnd(&self) -> Option<Rwnd> {
+        self.rwnd
+    }
+
+    /// Rate at which the receiving application reads, bit/s; `None` reads at once.
+    pub fn read_bps(&self) -> Option<u64> {
+        self.read
+    }
+
     pub(crate) fn gro_given(&self) -> Option<(u64, u64)> {
         self.gro
     }
@@ -435,7 +478,7 @@ impl Path {
     /// Refuses invalid values and contradictory combinations. Text is checked when it is parsed; a
     /// path built by hand is checked when its links are made.
     pub fn check(&self) -> Result<(), Error> {
-        value::TIME.check("rtt", self.rtt, value::print_time)?;
+        value::ROUND_TRIP.check("rtt", self.rtt, value::print_time)?;
         let forward = ("", &self.forward, Cow::Borrowed(self.rate()), self.queue_bytes());
         let reverse = ("up_", &self.reverse, self.up_rate(), self.up_queue_bytes());
         for (prefix, side, rate, queue) in [forward, reverse] {
@@ -519,6 +562,22 @@ impl Path {
                     &count.to_string(),
                     "is out of range",
                     format!("1 to {MOST_COMPRESSED} ACKs"),
+                ));
+            }
+        }
+        match self.rwnd {
+            Some(Rwnd::Fixed(bytes)) => value::RWND.check("rwnd", bytes, value::print_size)?,
+            Some(Rwnd::Auto(bytes)) => value::RMEM.check("rwnd", bytes, value::print_size)?,
+            None => {}
+        }
+        if let Some(bps) = self.read {
+            value::RATE.check("read", bps, value::print_rate)?;
+            if self.rwnd.is_none() {
+                return Err(Error::at(
+                    "read",
+                    &value::print_rate(bps),
+                    "never delays a sender whose receiver has an unlimited buffer",
+                    "with rwnd, such as rwnd=auto",
                 ));
             }
         }

@@ -38,6 +38,13 @@ pub(crate) const TIME: Quantity = Quantity {
     max: 100_000_000_000,
     allowed: "more than 0 and at most 100s, with the unit us, ms or s",
 };
+/// Nanoseconds of a round trip, up to an hour: Jupiter is 33 to 54 light minutes away.
+pub(crate) const ROUND_TRIP: Quantity = Quantity {
+    units: TIMES,
+    min: 1,
+    max: 3_600_000_000_000,
+    allowed: "more than 0 and at most 3600s, with the unit us, ms or s",
+};
 /// Nanoseconds, zero allowed.
 pub(crate) const TIME_OR_ZERO: Quantity = Quantity {
     units: TIMES,
@@ -51,6 +58,20 @@ pub(crate) const SIZE: Quantity = Quantity {
     min: 1,
     max: 1_000_000_000_000,
     allowed: "1B to 1000000MB, with the unit B, kB or MB",
+};
+/// Bytes of data that a receiver takes ahead of its application.
+pub(crate) const RWND: Quantity = Quantity {
+    units: SIZES,
+    min: 1_500,
+    max: 1_000_000_000,
+    allowed: "1500B to 1000MB, with the unit B, kB or MB, or auto, or auto:MAX",
+};
+/// Bytes of the largest buffer to which a receiver tunes itself; the smallest is where Linux starts.
+pub(crate) const RMEM: Quantity = Quantity {
+    units: SIZES,
+    min: 131_072,
+    max: 1_000_000_000,
+    allowed: "auto, or auto:MAX with MAX from 131072B to 1000MB",
 };
 /// Parts of 1e-9, less than one.
 pub(crate) const LOSS: Quantity = Quantity {

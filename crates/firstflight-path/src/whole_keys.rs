@@ -1,10 +1,10 @@
 //! Keys of a path that belong to neither direction, in the order in which they are printed.
 
 use crate::error::{Error, Key};
-use crate::path::{Acks, Delay, MOST_COMPRESSED, MOST_PER_ACK, MOST_PER_RTT, Path};
+use crate::path::{Acks, Delay, MOST_COMPRESSED, MOST_PER_ACK, MOST_PER_RTT, Path, Rwnd};
 use crate::release::Release;
 use crate::setting::Setting;
-use crate::value::{self, print_size, print_time};
+use crate::value::{self, print_rate, print_size, print_time};
 
 pub(crate) const WHOLE: &[Setting<Path>] = &[
     Setting {
@@ -79,7 +79,39 @@ pub(crate) const WHOLE: &[Setting<Path>] = &[
         },
         draws: |_| false,
     },
+    Setting {
+        name: "rwnd",
+        alone: false,
+        read: |path, key, text| Ok(path.with_rwnd(Some(rwnd(key, text)?))),
+        show: |path| {
+            Some(match path.rwnd()? {
+                Rwnd::AUTO => "auto".to_owned(),
+                Rwnd::Auto(bytes) => format!("auto:{}", print_size(bytes)),
+                Rwnd::Fixed(bytes) => print_size(bytes),
+            })
+        },
+        draws: |_| false,
+    },
+    Setting {
+        name: "read",
+        alone: false,
+        read: |path, key, text| Ok(path.with_read(Some(value::RATE.parse(key, text)?))),
+        show: |path| path.read_bps().map(print_rate),
+        draws: |_| false,
+    },
 ];
+
+/// `64kB`, `auto` or `auto:26MB`.
+fn rwnd(key: Key, text: &str) -> Result<Rwnd, Error> {
+    match text.strip_prefix("auto") {
+        Some("") => Ok(Rwnd::AUTO),
+        Some(most) => match most.strip_prefix(':') {
+            Some(most) => value::RMEM.parse(key, most).map(Rwnd::Auto),
+            None => value::RMEM.parse(key, text).map(Rwnd::Auto),
+        },
+        None => value::RWND.parse(key, text).map(Rwnd::Fixed),
+    }
+}
 
 fn delay(text: &str) -> Result<Delay, Error> {
     match text {

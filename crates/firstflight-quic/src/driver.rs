@@ -592,12 +592,13 @@ impl Driver {
             cwnd.min(self.inflight)
         }
         .max(1);
+        let cap = self.core.max_rate().map_or(AT_ONCE, |rate| rate.0);
         self.rate = self.core.pacing_rate().map(|rate| match self.core.train() {
             None => rate.0,
-            Some(train) if self.inflight.saturating_add(self.mss) < train.inflight => AT_ONCE,
+            Some(train) if self.inflight.saturating_add(self.mss) < train.inflight => cap,
             Some(train) => {
                 let gap = train.next.since(self.last_sent);
-                Rate::from_bytes_over(self.mss, gap).map_or(AT_ONCE, |rate| rate.0.max(1))
+                Rate::from_bytes_over(self.mss, gap).map_or(cap, |rate| rate.0.clamp(1, cap))
             }
         });
     }

@@ -90,6 +90,9 @@ impl Plan {
             _ if sender.recovery_gain.is_some() => {
                 format!("{stack}'s pacer has a gain of its own: leave recgain= out, or use {other}")
             }
+            _ if sender.max_rate.is_some() => {
+                format!("{stack}'s pacer has no largest rate: leave maxrate= out, or use {other}")
+            }
             _ => return Ok(()),
         };
         Err(Refused(format!("arm `{}`: {why}", self.arm)))

@@ -181,8 +181,9 @@ impl Controller {
 
     /// Earliest departure of the packet after one of `bytes`.
     fn departure_after(&self, now: Time, bytes: u64) -> Option<Time> {
-        if let Some(next) = self.driver.next_of_train(now) {
-            return Some(next);
+        let train = self.driver.next_of_train(now);
+        if train.is_some() && self.driver.plan().arm.sender.max_rate.is_none() {
+            return train;
         }
         let rate = self.driver.rate()?;
         let duration = |bytes: u64| {
@@ -195,11 +196,12 @@ impl Controller {
             None => packets(1).max(LAG.0),
         };
         let earliest = now.0.saturating_sub(lag);
-        Some(Time(
+        let paced = Time(
             self.departure
                 .map_or(earliest, |departure| departure.0.max(earliest))
                 .saturating_add(duration(bytes)),
-        ))
+        );
+        Some(train.map_or(paced, |next| next.max(paced)))
     }
 
     pub(crate) fn acked(

@@ -14,7 +14,7 @@ use crate::trial::{Control, FlowPlan, Outcome, Shared, StackLog};
 use crate::wire::{Lane, Offered, Wire};
 use bytes::BytesMut;
 use firstflight::{Exit, Nanos, Time};
-use firstflight_path::{Error, Path, Reverse};
+use firstflight_path::{Error, Path, Reverse, Rwnd};
 use firstflight_sim::{Counted, Counters, Observer};
 use hdrhistogram::Histogram;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -108,7 +108,10 @@ impl<'a> Connection<'a> {
         let Watched { observer, log, witness } = watched;
         let object = plan.object.map_or(ENDLESS, |object| object.max(1));
         let logbook = Arc::new(Mutex::new(Logbook::new(shared.datagram, observer.is_some())));
-        let stream_window = plan.object.unwrap_or(object).saturating_add(1_000_000);
+        let stream_window = match shared.path.rwnd() {
+            Some(Rwnd::Fixed(bytes)) => bytes,
+            _ => plan.object.unwrap_or(object).saturating_add(1_000_000),
+        };
         let seeds = |which: u8| {
             let mut seed = [which; 32];
             seed[..8].copy_from_slice(&shared.seed.to_le_bytes());

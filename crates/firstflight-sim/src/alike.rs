@@ -67,9 +67,10 @@ pub fn run_alike(setup: &Setup<'_>, controllers: &[AnyController]) -> Result<Vec
     let mut outcomes: Vec<Option<Outcome>> = controllers.iter().map(|_| None).collect();
     while let Some(leader) = outcomes.iter().position(Option::is_none) {
         // Queues see in every packet whether the sender asks for L4S.
-        let l4s = controllers[leader].is_l4s();
+        // The pacer knows the largest rate.
+        let seen = |place: usize| (controllers[place].is_l4s(), controllers[place].max_rate());
         let rest = (leader + 1..controllers.len())
-            .filter(|place| outcomes[*place].is_none() && controllers[*place].is_l4s() == l4s);
+            .filter(|place| outcomes[*place].is_none() && seen(*place) == seen(leader));
         let mut company = Followers(
             rest.map(|place| (place, Instrumented::new(controllers[place], setup.host.mss())))
                 .collect(),

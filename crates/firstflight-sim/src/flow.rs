@@ -395,6 +395,7 @@ impl<E: Bursts> Flow<E> {
         outcome.delivered = self.ends.delivered();
         outcome.drops = self.drops;
         outcome.counters = self.ends.counters();
+        outcome.limited = self.ends.limited(Time(now));
         outcome.say(controller, self.ends.account());
         outcome.parts = self.app.map_or_else(Vec::new, |app| app.into_parts());
         let counters = &outcome.counters;

@@ -4,6 +4,7 @@
 use crate::app::Part;
 use crate::counters::Counters;
 use crate::instrumented::{Combined, Core};
+use crate::limited::Limited;
 use firstflight::account::{Account, Kept};
 use firstflight::{Episode, Exit, Nanos};
 use firstflight_path::DropCause;
@@ -71,8 +72,13 @@ pub struct Outcome {
     pub counters: Counters,
     /// Packets dropped by the path, by cause.
     pub drops: Drops,
+    /// For how long each reason kept the sender from sending.
+    pub limited: Limited,
     /// Exit of the startup, if any.
     pub exit: Option<Exit>,
+    /// Whether the sender's largest pacing rate was in force at that exit; `None` without an exit or
+    /// a largest rate.
+    pub exit_capped: Option<bool>,
     /// Recovery episodes.
     pub episodes: Vec<Episode>,
     /// Waiting time of every delivered data packet at the bottleneck, in microseconds.
@@ -97,6 +103,7 @@ impl Outcome {
         self.episodes = account.reported(controller.cwnd()).collect();
         self.cwnd_max = account.cwnd_max();
         self.exit = controller.exit();
+        self.exit_capped = controller.max_rate().and_then(|_| controller.exit_was_capped());
     }
 
     /// An outcome with only these two values.
@@ -108,7 +115,9 @@ impl Outcome {
             delivered: 0,
             counters: Counters::default(),
             drops: Drops::default(),
+            limited: Limited::default(),
             exit: None,
+            exit_capped: None,
             episodes: Vec::new(),
             queue_us,
             cwnd_max: 0,

@@ -28,6 +28,7 @@ fn refusal(arm: &Arm) -> Option<&'static str> {
         StartupSpec::Rapid(params) if params.full_rtt_pacing => Some(PACER),
         StartupSpec::Careful(params) if params.saved.is_some() => Some(PACER),
         _ if arm.sender.pace == Some(Pace::On) => Some("smoltcp has no pacer: leave pace= out"),
+        _ if arm.sender.max_rate.is_some() => Some("smoltcp has no pacer: leave maxrate= out"),
         _ if arm.sender.detection.is_some() || arm.sender.early.is_some() => {
             Some("smoltcp detects losses in its own way: leave `detection` and `early` out")
         }

@@ -1,6 +1,7 @@
 // The controls: each edits what is asked for as text and shows what came of it.
 
 const RETURNS = [["plain", "plain"], ["wifi", "Wi-Fi"], ["lte", "LTE"], ["geo_warm", "satellite grid, warm"], ["geo_cold", "satellite grid, cold"], ["leo", "low orbit, hand-over every 15 s"]];
+const RECEIVERS = [["", "unlimited"], ["64kB", "64 kB"], ["256kB", "256 kB"], ["auto", "tuned, up to 6 MB"], ["auto:33.554432MB", "tuned, up to 33 MB"]];
 const AQMS = [["", "none (drop-tail)"], ["codel", "CoDel"], ["codel,ecn", "CoDel that marks"], ["pie", "PIE"], ["pie,ecn", "PIE that marks"],
   ["red", "RED"], ["red,ecn", "RED that marks"], ["fq_codel", "FQ-CoDel"], ["fq_codel,ecn", "FQ-CoDel that marks"], ["dualpi2", "DualPI2"], ["dualpi2,ecn", "DualPI2 that marks"]];
 const AQM_KEYS = ["codel", "pie", "red", "ared", "fq_codel", "dualpi2", "ecn"];
@@ -21,6 +22,7 @@ function buildControls() {
   byId("preset").append(html("option", { value: "" }, "your own"),
     ...Object.entries(families).map(([label, list]) => html("optgroup", { label }, ...list.map(({ name }) => html("option", { value: name }, name)))));
   byId("return").append(...choices(RETURNS), html("option", { value: "other", disabled: true }, "as written"));
+  byId("rwnd").append(...choices(RECEIVERS), html("option", { value: "other", disabled: true }, "as written"));
   byId("aqm").append(...choices(AQMS));
   byId("transport").append(...choices(TRANSPORTS));
   byId("cross").append(...choices([["", "none"], ...known.startups.filter(({ name }) => name !== "oracle").map(({ name }) => [name, `${name}, endless`])]));
@@ -37,6 +39,10 @@ function listen() {
   on("preset", (name) => name && set("path", name));
   on("path", (text) => set("path", text || known.path));
   on("return", (value) => set("path", withKey(asked.path, "return", value === "plain" ? null : value)));
+  on("rwnd", (value) => {
+    const bare = value ? asked.path : withKey(asked.path, "read", null);
+    set("path", withKey(bare, "rwnd", value || null));
+  });
   on("aqm", (value) => {
     const bare = AQM_KEYS.reduce((text, key) => withKey(text, key, null), asked.path);
     set("path", value.split(",").filter(Boolean).reduce((text, key) => withKey(text, key, ""), bare));
@@ -84,6 +90,8 @@ function syncControls() {
   keep("seed", asked.seed ?? "1");
   const release = pathValue(path.text, "return") ?? "plain";
   byId("return").value = RETURNS.some(([value]) => value === release) ? release : "other";
+  const rwnd = pathValue(path.text, "rwnd") ?? "";
+  byId("rwnd").value = RECEIVERS.some(([value]) => value === rwnd) ? rwnd : "other";
   const keys = path.text.split(",").map(keyOf);
   byId("aqm").value = AQM_KEYS.filter((key) => keys.includes(key)).join(",");
   byId("transport").value = (asked.transport ?? "quic") + (asked.detection ? `:${asked.detection}` : "");

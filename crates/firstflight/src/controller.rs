@@ -33,6 +33,7 @@ use crate::startup::{
     EpochUse, GAIN_AVOIDANCE, GAIN_SLOW_START, Pacing, Resumption, Startup, Train, Verdict,
 };
 use crate::units::{MAX_BYTES, Nanos, Rate, Ratio, Seq, Time, UNSET_SSTHRESH};
+use core::num::NonZero;
 use kept::{Ended, Ends, Episode, Repairer, Undo};
 use three_amounts::ThreeAmounts;
 use usage::Usage;
@@ -64,11 +65,13 @@ pub struct Controller<S: Startup, A: Avoidance, R: Policy> {
     w: Window,
     cx: Context,
     recovery_gain: Ratio,
+    /// [`Config::max_rate`] in kbit/s; 0 without one. Four bytes, as a controller has none to spare.
+    max_kbit: u32,
     idle_restart: bool,
     increase: Increase,
     usage: Usage,
     /// [`Config::initial_packets`].
-    iw_packets: Option<u32>,
+    iw_packets: Option<NonZero<u32>>,
     episode: Option<Episode>,
     /// There is a `mark`.
     marked: bool,
@@ -115,11 +118,12 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             w: Window { cwnd: iw, ssthresh: UNSET_SSTHRESH },
             cx,
             recovery_gain: config.recovery_gain,
+            max_kbit: config.max_rate.map_or(0, in_kbit),
             idle_restart: config.idle_restart,
             increase: config.increase,
             // RATELIMITED 3-start: the initial window, before anything was sent.
             usage: Usage::new(now, nxt, iw),
-            iw_packets: config.initial_packets,
+            iw_packets: config.initial_packets.and_then(NonZero::new),
             episode: None,
             marked: false,
             ends: Ends::new(&config),
@@ -245,8 +249,9 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         }
         self.cx.mss = sizes.new;
         let iw = self.cx.iw;
-        self.cx.iw = Config::resized_window(iw, self.iw_packets, (sizes.old, sizes.new))
-            .clamp(least_window(self.cx.transport, sizes.new), MAX_BYTES);
+        self.cx.iw =
+            Config::resized_window(iw, self.iw_packets.map(NonZero::get), (sizes.old, sizes.new))
+                .clamp(least_window(self.cx.transport, sizes.new), MAX_BYTES);
         if self.cx.transport == Transport::Quic {
             // A send call takes packets; TCP's takes 64 KiB of whatever size.
             self.cx.max_burst = sizes.scale(self.cx.max_burst.min(MAX_BYTES));
@@ -564,9 +569,23 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     }
 
     /// The rate at which a pacer should release packets; `None` if the sender is not paced or has
-    /// no RTT yet.
+    /// no RTT yet, unless it has a [largest rate](Config::max_rate).
     #[inline]
     pub fn pacing_rate(&self) -> Option<Rate> {
+        match self.max_rate() {
+            None => self.uncapped_rate(),
+            Some(cap) => self.capped_rate(cap),
+        }
+    }
+
+    /// A train leaves as fast as the cap allows.
+    fn capped_rate(&self, cap: Rate) -> Option<Rate> {
+        let own = if self.train().is_some() { None } else { self.uncapped_rate() };
+        Some(own.map_or(cap, |rate| rate.min(cap)))
+    }
+
+    #[inline]
+    fn uncapped_rate(&self) -> Option<Rate> {
         let srtt = self.cx.srtt;
         // Without an RTT there is none to pace by.
         if !self.cx.paced || srtt == Nanos::ZERO {
@@ -580,6 +599,24 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         // A window has 41 bits and a ratio's part 16.
         Rate::from_bytes_over(self.w.cwnd * gain.num(), srtt * gain.den())
             .map(|rate| Rate(rate.0.max(1)))
+    }
+
+    /// The largest pacing rate, if there is one, in whole kbit/s: trains and unpaced packets leave no
+    /// faster either.
+    #[inline]
+    pub fn max_rate(&self) -> Option<Rate> {
+        (self.max_kbit != 0).then_some(Rate(u64::from(self.max_kbit) * KBIT))
+    }
+
+    /// Whether the sender has a largest pacing rate and wants to send at least that fast.
+    #[inline]
+    pub fn is_capped(&self) -> bool {
+        self.max_kbit != 0 && self.pacing_rate() == self.max_rate()
+    }
+
+    /// Whether [`is_capped`](Self::is_capped) was true when startup ended; `None` while it goes on.
+    pub fn exit_was_capped(&self) -> Option<bool> {
+        self.ended.map(|ended| ended.capped)
     }
 
     /// The train that is leaving: a pacer that knows trains releases packets by it and asks for no
@@ -629,7 +666,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
 
     /// How startup ended, once it has.
     pub fn exit(&self) -> Option<Exit> {
-        let Ended { reason, estimated, sent, rounds, at, amounts, estimate } = self.ended?;
+        let Ended { reason, estimated, sent, rounds, at, amounts, estimate, .. } = self.ended?;
         let [detect_cwnd, cwnd, inflight] = amounts.get();
         let since_first_send = if sent { at.since(self.first_sent) } else { Nanos::ZERO };
         Some(Exit {
@@ -734,6 +771,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             reason,
             estimated: estimate.is_some(),
             sent: self.sent,
+            capped: self.is_capped(),
             rounds: self.rounds(),
             at,
             amounts: ThreeAmounts::new([detect_cwnd, self.w.cwnd, inflight]),
@@ -782,6 +820,14 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     fn install(&mut self, cwnd: u64) {
         self.w.cwnd = cwnd.clamp(least_window(self.cx.transport, self.cx.mss), MAX_BYTES);
     }
+}
+
+/// Bytes per second of a kbit/s.
+const KBIT: u64 = 125;
+
+/// A rate in whole kbit/s, from one to 4.3 Tbit/s.
+fn in_kbit(rate: Rate) -> u32 {
+    u32::try_from(rate.0 / KBIT).unwrap_or(u32::MAX).max(1)
 }
 
 /// RFC9002 7.2-3: two packets. RFC5681 3.1-12: TCP's loss window is one segment.

@@ -20,13 +20,22 @@ pub struct Pacer {
     /// Release time of a waiting packet that leaves alone, and the rate for which that time is
     /// valid.
     held: Option<(Time, Rate)>,
+    /// Whether trains also wait for tokens.
+    caps: bool,
 }
 
 impl Pacer {
     /// A full bucket of `burst` bytes.
     pub fn new(burst: u64, now: Time) -> Pacer {
         let burst = burst.min(u64::MAX / SCALE / 2);
-        Pacer { burst: burst * SCALE, tokens: burst * SCALE, filled: now, held: None }
+        Pacer { burst: burst * SCALE, tokens: burst * SCALE, filled: now, held: None, caps: false }
+    }
+
+    /// Holds trains to the rate, too, if `caps`: for a sender with a [largest
+    /// rate](crate::Controller::max_rate).
+    #[must_use]
+    pub fn capping(self, caps: bool) -> Pacer {
+        Pacer { caps, ..self }
     }
 
     /// Adds the tokens for `rate` since the last call; nothing if the clock went back.
@@ -62,7 +71,10 @@ impl Pacer {
         let Some((rate, train)) = pace else { return Nanos::ZERO };
         self.held = None;
         if let Some(train) = train {
-            return train.wait(now, inflight);
+            let wait = train.wait(now, inflight);
+            if wait > Nanos::ZERO || !self.caps {
+                return wait;
+            }
         }
         self.fill(now, rate);
         let wait = self.wait(len, rate);

@@ -56,6 +56,8 @@ const TRIAL: &[&str] = &[
     "lost_retransmissions",
     "rtos",
     "spurious_losses",
+    "limited_by",
+    "limited",
     "drops",
     "recoveries",
     "recoveries_timed_out",
@@ -67,8 +69,19 @@ const TRIAL: &[&str] = &[
     "queue_ms",
 ];
 
-const EXIT: &[&str] =
-    &["reason", "time_ms", "rounds", "cwnd", "cwnd_after", "inflight", "bdp_ratio", "estimate"];
+const EXIT: &[&str] = &[
+    "reason",
+    "time_ms",
+    "rounds",
+    "cwnd",
+    "cwnd_after",
+    "inflight",
+    "bdp_ratio",
+    "estimate",
+    "capped",
+];
+
+const LIMITED: &[&str] = &["cwnd", "pacing", "maxrate", "rwnd", "sndbuf", "app"];
 
 const EPISODE: &[&str] = &[
     "start_ms",
@@ -167,6 +180,9 @@ fn json_holds_the_documented_fields_and_no_others() {
         let arm = row["arm"].as_str().expect("a name");
         assert_keys(row, TRIAL, arm);
         assert_keys(&row["exit"], EXIT, &format!("the exit of {arm}"));
+        assert_keys(&row["limited"], LIMITED, &format!("limited of {arm}"));
+        let shares = LIMITED.iter().map(|key| number(&row["limited"], key)).sum::<f64>();
+        assert!((shares - 1.0).abs() < 1e-9, "the reasons of {arm} add up to {shares}, not to 1");
         assert_keys(&row["queue_ms"], QUEUE, &format!("queue_ms of {arm}"));
         for episode in row["episodes"].as_array().expect("a list") {
             assert_keys(episode, EPISODE, &format!("an episode of {arm}"));

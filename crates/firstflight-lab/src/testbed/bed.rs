@@ -6,7 +6,7 @@ use crate::outcome::Outcome;
 use crate::record::Recording;
 use crate::scenario::{Hosts, Scenario};
 use firstflight::Nanos;
-use firstflight_path::Error;
+use firstflight_path::{Error, Rwnd};
 use firstflight_sim::tcp;
 use std::fmt;
 
@@ -19,6 +19,17 @@ pub enum Speaks {
     Quic,
     /// TCP only.
     Tcp,
+}
+
+/// Receive windows that a testbed supports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Windows {
+    /// Windows that never limit the sender.
+    Unlimited,
+    /// And windows of a fixed size.
+    Fixed,
+    /// And windows that the receiver tunes, and applications that read slowly.
+    All,
 }
 
 /// Name and abilities of a testbed.
@@ -57,6 +68,8 @@ pub struct Info {
     pub counts_marks: bool,
     /// Whether its receiver acknowledges as the path specifies (`ack=`).
     pub obeys_ack_every: bool,
+    /// The receive windows that it supports (`rwnd=`, `read=`).
+    pub windows: Windows,
     /// Whether its receiver is a kernel with settings, [`Scenario::receiver`].
     pub kernel_receiver: bool,
 }
@@ -80,12 +93,33 @@ impl Info {
         chooses_detection: false,
         counts_marks: false,
         obeys_ack_every: false,
+        windows: Windows::Unlimited,
         kernel_receiver: false,
     };
 
     /// The hosts of a testbed that supports only one kind; `None` if there is a choice.
     pub fn only_hosts(&self) -> Option<Hosts> {
         (self.speaks == Speaks::Tcp).then(|| tcp::Host::default().into())
+    }
+
+    /// Refuses a receive window that the testbed does not have.
+    fn check_window(&self, scenario: &Scenario) -> Result<(), Error> {
+        let path = &scenario.path;
+        let why = match (self.windows, path.rwnd()) {
+            (_, None) | (Windows::All, _) => return Ok(()),
+            (Windows::Fixed, Some(Rwnd::Fixed(_))) if path.read_bps().is_none() => return Ok(()),
+            (Windows::Fixed, Some(Rwnd::Fixed(_))) => {
+                "the receiving stack's application reads at once"
+            }
+            (Windows::Fixed, Some(_)) => "the receiving stack does not tune its window",
+            (Windows::Unlimited, Some(_)) => {
+                "its receiver has a window that never limits the sender"
+            }
+        };
+        Err(Error::new(format!(
+            "path `{path}`: on the testbed `{}`, {why}: leave `rwnd` and `read` out, or use `--on sim`",
+            self.name
+        )))
     }
 
     /// Refuses arms and scenarios that the testbed cannot run.
@@ -113,7 +147,7 @@ impl Info {
             );
         }
         match &arm.sender {
-            Sender::Kernel(_) if !self.kernel_arms => return Err(arm.elsewhere()),
+            Sender::Kernel { .. } if !self.kernel_arms => return Err(arm.elsewhere()),
             Sender::Stack(_) if !self.stack_arms => return Err(arm.elsewhere()),
             Sender::Programs(_) if !self.programs => return Err(arm.elsewhere()),
             Sender::Own { .. } if !self.own_startups => {
@@ -127,6 +161,7 @@ impl Info {
                 scenario.path, self.name
             )));
         }
+        self.check_window(scenario)?;
         if !scenario.receiver.is_empty() && !self.kernel_receiver {
             return Err(Error::new(format!(
                 "testbed `{}`: its receiver is not a kernel and has no settings",

@@ -1,6 +1,6 @@
 //! The testbed `linux`: TCP of the running kernel behind an emulated link, in real time.
 
-use super::bed::{Info, Speaks};
+use super::bed::{Info, Speaks, Windows};
 
 #[cfg(all(feature = "linux", target_os = "linux"))]
 mod trial;
@@ -31,6 +31,7 @@ const INFO: Info = Info {
     in_real_time: true,
     kernel_arms: true,
     programs: true,
+    windows: Windows::All,
     kernel_receiver: true,
     ..Info::REAL_STACKS
 };

@@ -12,7 +12,7 @@ pub mod quic;
 pub mod quic_real;
 pub mod sim;
 
-pub use bed::{Info, Speaks, Testbed};
+pub use bed::{Info, Speaks, Testbed, Windows};
 
 use firstflight_path::{Error, suggestion};
 

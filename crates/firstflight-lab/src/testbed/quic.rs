@@ -1,6 +1,6 @@
 //! The testbed `quic`: real QUIC stacks on the same path state machine, in virtual time.
 
-use super::bed::{Info, Speaks};
+use super::bed::{Info, Speaks, Windows};
 
 #[cfg(feature = "quic")]
 pub(crate) mod trial;
@@ -21,5 +21,6 @@ const INFO: Info = Info {
     place: "over real QUIC",
     speaks: Speaks::Quic,
     stack_arms: true,
+    windows: Windows::Fixed,
     ..Info::REAL_STACKS
 };

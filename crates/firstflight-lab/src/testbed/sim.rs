@@ -1,7 +1,7 @@
 //! The testbed `sim`: the simulator. It supports everything, and runs A/B tests and published
 //! experiments.
 
-use super::bed::{Info, Testbed};
+use super::bed::{Info, Testbed, Windows};
 use crate::arms::{NamedArm, Sender};
 use crate::flows::{Flows, Together};
 use crate::outcome::Outcome;
@@ -40,6 +40,7 @@ static INFO: Info = Info {
     chooses_detection: true,
     counts_marks: true,
     obeys_ack_every: true,
+    windows: Windows::All,
     ..Info::REAL_STACKS
 };
 

@@ -253,6 +253,30 @@ fn a_receiver_that_the_path_describes_is_the_simulators() {
     }
 }
 
+/// What each testbed carries of the receiver's window; the rest is refused in a line that says why.
+#[test]
+fn a_receive_window_runs_where_the_receiver_has_one() {
+    for testbed in BUILT_IN.into_iter().filter(|testbed| testbed.available().is_ok()) {
+        let name = testbed.info().name;
+        for (keys, on) in [
+            ("rwnd=64kB", &["sim", "quic", "linux"][..]),
+            ("rwnd=auto", &["sim", "linux"][..]),
+            ("rwnd=64kB,read=10Mbit", &["sim", "linux"][..]),
+        ] {
+            let path = Path::parse(&format!("rapid-slide,{keys}")).expect("a path");
+            let mut scenario = Scenario::new(path, 1_000_000);
+            scenario.host = testbed.info().only_hosts().unwrap_or(scenario.host);
+            let arm = if name == "linux" { "kernel:cubic" } else { "slowstart" };
+            let checked = testbed.check(&scenario, &self::arm(arm));
+            assert_eq!(checked.is_ok(), on.contains(&name), "{keys} on {name}: {checked:?}");
+            if let Err(refused) = checked {
+                let line = refused.to_string();
+                assert!(line.contains("leave `rwnd`") && line.lines().count() == 1, "{line}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_comparison_that_is_stopped_has_no_result() {
     let plan = plan(vec![arm("slowstart")], "rapid-slide");

@@ -22,7 +22,7 @@ fn outcome(path: &str, seed: u64) -> String {
 }
 
 /// Every key of a path that can draw, with a value that does and one that does not.
-const KEYS: [(&str, bool); 40] = [
+const KEYS: [(&str, bool); 42] = [
     ("queue=0.5bdp", false),
     ("loss=1%", true),
     ("loss=0%", false),
@@ -63,6 +63,8 @@ const KEYS: [(&str, bool); 40] = [
     ("gro=1ms:64kB", false),
     ("comp_sack=1ms:44", false),
     ("ack=4/rtt", false),
+    ("rwnd=auto", false),
+    ("rwnd=30kB,read=3Mbit", false),
 ];
 
 #[test]

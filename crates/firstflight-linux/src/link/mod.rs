@@ -73,6 +73,16 @@ pub(crate) fn refuse_receiver(path: &Path) -> Result<(), Error> {
     }
 }
 
+/// Refuses a path that describes the receiver's buffer, for programs that set their own.
+pub(crate) fn refuse_window(path: &Path) -> Result<(), Error> {
+    match path.rwnd() {
+        Some(_) => Err(Error::new(format!(
+            "`{path}`: `rwnd=` and `read=` are for receivers of ours; behind an emulated link, the program sets its window (Linux: `sysctl net.ipv4.tcp_rmem`)"
+        ))),
+        None => Ok(()),
+    }
+}
+
 impl LinkEmulator {
     /// Creates the namespaces and devices and starts the link, idle, at the path's time zero.
     ///

@@ -16,7 +16,7 @@ mod socket;
 #[cfg(test)]
 mod tests;
 
-use crate::link::refuse_receiver;
+use crate::link::{refuse_receiver, refuse_window};
 use engine::Engine;
 use firstflight_path::Error;
 use firstflight_path::Path;
@@ -57,6 +57,7 @@ impl Relay {
             )));
         }
         refuse_receiver(path)?;
+        refuse_window(path)?;
         // If it fails, it must fail now and not at a restart.
         let mut wires = wires(path, &options)?;
         if options.gentle_start {

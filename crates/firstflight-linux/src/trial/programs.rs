@@ -127,7 +127,7 @@ impl<'a> Pair<'a> {
                 Err(error) => return failed(error.as_str().to_owned()),
             }
         };
-        let after = read_all(out, self.bytes, &self.read, start);
+        let after = read_all(out, self.bytes, (&self.read, None), start);
         let told_to_end = matches!(*self.client(), Client::Over);
         let client = std::mem::replace(&mut *self.client(), Client::Over);
         let short = after.is_none() && self.bytes.is_some();

@@ -2,8 +2,8 @@
 
 use firstflight_path::{
     Acks, Aqm, BatchSettings, Delay, DualPi2, Ecn, Effects, FqCodel, GilbertElliott, GrantSettings,
-    HandoverSettings, Jitter, Path, Poisson, Policer, Queue, Rate, Red, Release, Reorder, Steps,
-    WanderingRate,
+    HandoverSettings, Jitter, Path, Poisson, Policer, Queue, Rate, Red, Release, Reorder, Rwnd,
+    Steps, WanderingRate,
 };
 use proptest::prelude::*;
 
@@ -127,6 +127,14 @@ fn presets_of_the_return_path_have_names() {
         ["geo", "geo,ack=1", "geo,ack=4/rtt"].map(|text| parse(text).acks()),
         [None, Some(Acks::Every(1)), Some(Acks::PerRtt(4))]
     );
+    let receiver = |text| (parse(text).rwnd(), parse(text).read_bps());
+    assert_eq!(receiver("geo"), (None, None));
+    assert_eq!(receiver("geo,rwnd=64kB"), (Some(Rwnd::Fixed(64_000)), None));
+    assert_eq!(receiver("geo,rwnd=auto"), (Some(Rwnd::Auto(6_291_456)), None));
+    assert_eq!(
+        receiver("geo,rwnd=auto:26MB,read=10Mbit"),
+        (Some(Rwnd::Auto(26_000_000)), Some(10_000_000))
+    );
     assert_eq!(
         (parse("geo").sack_compression(), parse("geo,comp_sack=1ms:44").sack_compression()),
         (None, Some((1_000_000, 44)))
@@ -223,6 +231,11 @@ fn each_wrong_effect_is_refused_with_its_range() {
         ("ack=1001", "ack=1001: is too large; allowed: a whole number from 1 to 1000".to_owned()),
         ("ack=0/rtt", "ack=0: is too small; allowed: a whole number from 1 to 100".to_owned()),
         ("ack=4/s", "ack=4/s: is not a whole number; allowed: a whole number from 1 to 1000".to_owned()),
+        ("rwnd=64", "rwnd=64: the unit is missing; allowed: 1500B to 1000MB, with the unit B, kB or MB, or auto, or auto:MAX".to_owned()),
+        ("rwnd=100B", "rwnd=100B: is too small; allowed: 1500B to 1000MB, with the unit B, kB or MB, or auto, or auto:MAX".to_owned()),
+        ("rwnd=auto:64kB", "rwnd=64kB: is too small; allowed: auto, or auto:MAX with MAX from 131072B to 1000MB".to_owned()),
+        ("rwnd=auto26MB", "rwnd=auto26MB: is not a number; allowed: auto, or auto:MAX with MAX from 131072B to 1000MB".to_owned()),
+        ("read=10Mbit", "read=10Mbit: never delays a sender whose receiver has an unlimited buffer; allowed: with rwnd, such as rwnd=auto".to_owned()),
         ("jiter=1ms", "jiter=1ms: unknown key (did you mean `jitter`?); allowed: ".to_owned()),
         ("up_jiter=1ms", "up_jiter=1ms: unknown key (did you mean `jitter`?); allowed: ".to_owned()),
     ] {
@@ -364,6 +377,14 @@ fn acks() -> impl Strategy<Value = Option<Acks>> {
     ])
 }
 
+fn rwnds() -> impl Strategy<Value = Option<Rwnd>> {
+    prop::option::of(prop_oneof![
+        (1_400_u64..2_000_000).prop_map(Rwnd::Fixed),
+        (131_000_u64..40_000_000).prop_map(Rwnd::Auto),
+        Just(Rwnd::AUTO),
+    ])
+}
+
 /// What no text could say a value may: shares beyond all packets.
 #[test]
 fn a_share_of_marks_or_losses_is_at_most_all() {
@@ -384,14 +405,15 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
     #[test]
     fn printing_and_parsing_again_gives_an_equal_path(
-        (rate, up, rtt, loss) in (rates(), prop::option::of(rates()), 1_u64..100_000_000_000, prop_oneof![4 => Just(0_u64), 1 => 0_u64..1_000_000_000]),
+        (rate, up, rtt, loss) in (rates(), prop::option::of(rates()), 1_u64..4_000_000_000_000, prop_oneof![4 => Just(0_u64), 1 => 0_u64..1_000_000_000]),
         (forward, reverse, release) in (effects(), prop_oneof![Just(Effects::default()), effects()], releases()),
         (delay, overhead, thin) in (prop::sample::select(vec![Delay::Even, Delay::Before, Delay::Behind]), 0_u64..1600, prop::option::of(0_u64..1000)),
         gro in prop::option::of((0_u64..1_000_000_000, 0_u64..1_000_000)),
         (comp_sack, ack) in (prop::option::of((0_u64..1_000_000_000, 0_u64..1_000)), acks()),
+        (rwnd, read) in (rwnds(), prop::option::of(900_u64..1_000_000_000_001)),
     ) {
         let path = Path::with_rate(rate, rtt).with_up(up).with_loss_ppb(loss).with_effects(forward).with_up_effects(reverse);
-        let path = path.with_release(release).with_delay(delay).with_overhead(overhead).with_thin(thin).with_gro(gro).with_comp_sack(comp_sack).with_acks(ack);
+        let path = path.with_release(release).with_delay(delay).with_overhead(overhead).with_thin(thin).with_gro(gro).with_comp_sack(comp_sack).with_acks(ack).with_rwnd(rwnd).with_read(read);
         match path.check() {
             Ok(()) => {
                 prop_assert_eq!(Path::parse(&path.to_string()).expect("canonical text parses"), path.clone());

@@ -4,6 +4,7 @@ use crate::access::Lie;
 use crate::app::App;
 use crate::counters::Counters;
 use crate::instrumented::{Combined, Core};
+use crate::limited::Limited;
 use crate::observe::Record;
 use crate::pool::Plain;
 use firstflight::account::{Account, Kept};
@@ -113,6 +114,8 @@ pub trait Ends {
     }
     /// The sender's counters.
     fn counters(&self) -> Counters;
+    /// For how long each reason kept the sender from sending, up to `now`.
+    fn limited(&self, now: Time) -> Limited;
     /// Panics if the two ends contradict each other: the receiver must have all data that the
     /// sender believes it has. Called after every event in builds with debug assertions.
     fn verify(&self, now: Time) {
@@ -233,6 +236,9 @@ macro_rules! forward_to_sender {
         }
         fn counters(&self) -> Counters {
             self.sender.counters()
+        }
+        fn limited(&self, now: Time) -> Limited {
+            self.sender.limited(now)
         }
     };
 }

@@ -213,7 +213,7 @@ impl<E: Bursts> Flow<E> {
         back: &mut B,
         observer: &mut O,
     ) {
-        if self.due.held_ack < now {
+        while self.due.held_ack < now {
             self.acknowledge_held(back, observer);
         }
         self.audit.on_arrived(now, now);
@@ -224,5 +224,6 @@ impl<E: Bursts> Flow<E> {
         let held = self.due.held_ack;
         let packet = self.ends.acknowledge(Time(held));
         self.return_ack(held, packet, back, observer);
+        self.due.held_ack = due(self.ends.ack_due());
     }
 }

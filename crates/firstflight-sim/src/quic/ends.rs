@@ -1,5 +1,6 @@
 //! Both ends of a QUIC connection, as a flow drives them.
 
+use super::flow_control::{FlowControl, Receive};
 use super::frequency::Request;
 use super::{AckPacket, Host, Receiver, Sender, Transmit};
 use crate::access::Lie;
@@ -7,11 +8,12 @@ use crate::app::App;
 use crate::counters::Counters;
 use crate::flow::{self, forward_bursts_to_sender, forward_to_sender};
 use crate::instrumented::{Combined, Company, Core};
+use crate::limited::Limited;
 use crate::media;
 use crate::observe::{Nobody, Record};
 use firstflight::account::{Account, Kept};
 use firstflight::{Ack, Nanos, Time};
-use firstflight_path::{Acks, Error, Path, Stream};
+use firstflight_path::{Acks, Error, Path, Rwnd, Stream};
 
 /// Sender and receiver.
 #[derive(Debug)]
@@ -27,6 +29,7 @@ pub struct Ends<S: Combined, L = Nobody> {
     lower: u32,
     ack_packet: u32,
     sender: Sender<S, L>,
+    flow: Option<Box<FlowControl>>,
     /// An ACK_FREQUENCY frame that the receiver has not seen yet.
     request: Option<Request>,
     /// False claims of the receiver.
@@ -42,13 +45,42 @@ impl<S: Combined, L: Company<S>> Ends<S, L> {
         let (receiver, payload) = (Receiver::new(&host), host.payload());
         let Host { lower, ack_packet, .. } = host;
         let chunks = object.div_ceil(payload);
-        Ends { receiver, object, payload, chunks, lower, ack_packet, sender, request, lie: None }
+        let flow = host.receive.map(|receive| Box::new(FlowControl::new(&receive, payload)));
+        let lie = None;
+        Ends { receiver, object, payload, chunks, lower, ack_packet, sender, flow, request, lie }
     }
 
-    /// The ACK with the delay that the receiver claims.
+    /// A packet arrives at a receiver with flow control.
+    #[inline(never)]
+    fn take_limited(
+        &mut self,
+        now: Time,
+        take: impl FnOnce(&mut Self) -> Option<AckPacket>,
+    ) -> Option<AckPacket> {
+        let before = flow::Ends::delivered(self);
+        if let Some(flow) = &mut self.flow {
+            flow.before_arrival(now, before);
+        }
+        let ack = take(self);
+        let arrived = flow::Ends::delivered(self);
+        let due = self.flow.as_mut().is_some_and(|flow| flow.update(now, arrived));
+        let ack = ack.or_else(|| due.then(|| self.receiver.acknowledge(now)));
+        ack.map(|ack| self.told(ack))
+    }
+
+    fn take(&mut self, now: Time, number: u64, chunk: u64, marked: bool) -> Option<AckPacket> {
+        match self.lie {
+            Some(Lie::Optimistic) => self.receiver.claim(now, chunk, self.sender.next_number()),
+            _ => self.receiver.on_packet(now, number, chunk, marked),
+        }
+    }
+
+    /// The ACK with the delay that the receiver claims, and with its limit.
     #[inline]
     fn told(&self, ack: AckPacket) -> AckPacket {
-        if self.lie == Some(Lie::Delays) { AckPacket { ack_delay: u32::MAX, ..ack } } else { ack }
+        let limit = self.flow.as_ref().map_or(ack.limit, |flow| flow.chunks());
+        let ack_delay = if self.lie == Some(Lie::Delays) { u32::MAX } else { ack.ack_delay };
+        AckPacket { limit, ack_delay, ..ack }
     }
 }
 
@@ -127,6 +159,18 @@ impl Host {
         }
     }
 
+    /// Gives the receiver the flow control that the path specifies: its first limit is one of the
+    /// transport parameters, which the sender knows.
+    #[must_use]
+    pub fn allowing(self, path: &Path) -> Host {
+        let (read, rtt) = (path.read_bps(), path.rtt());
+        let receive = path.rwnd().map(|rwnd| match rwnd {
+            Rwnd::Fixed(bytes) => Receive::fixed(bytes.max(2 * self.payload()), read, rtt),
+            Rwnd::Auto(most) => Receive::tuned(most, read, rtt),
+        });
+        Host { receive: receive.or(self.receive), ..self }
+    }
+
     /// Applies the receiver behaviour that the path specifies.
     #[must_use]
     pub fn receiving(self, path: &Path) -> Host {
@@ -180,20 +224,31 @@ impl<S: Combined, L: Company<S>> flow::Ends for Ends<S, L> {
         if let Some(request) = self.request.take_if(|request| number >= request.from) {
             self.receiver.obey(now, request);
         }
+        let marked = data.marked();
+        if self.flow.is_some() {
+            return self.take_limited(now, |ends| ends.take(now, number, chunk, marked));
+        }
         match self.lie {
-            None => self.receiver.on_packet(now, number, chunk, data.marked()),
-            Some(Lie::Optimistic) => self.receiver.claim(now, chunk, self.sender.next_number()),
+            None => self.receiver.on_packet(now, number, chunk, marked),
             Some(_) => {
-                let ack = self.receiver.on_packet(now, number, chunk, data.marked());
+                let ack = self.take(now, number, chunk, marked);
                 ack.map(|ack| self.told(ack))
             }
         }
     }
     #[inline]
     fn ack_due(&self) -> Option<Time> {
-        self.receiver.ack_due()
+        let due = self.receiver.ack_due();
+        match &self.flow {
+            None => due,
+            Some(flow) => due.into_iter().chain(flow.update_at()).min(),
+        }
     }
     fn acknowledge(&mut self, now: Time) -> AckPacket {
+        let arrived = flow::Ends::delivered(self);
+        if let Some(flow) = &mut self.flow {
+            flow.update(now, arrived);
+        }
         let ack = self.receiver.acknowledge(now);
         self.told(ack)
     }
@@ -208,6 +263,9 @@ impl<S: Combined, L: Company<S>> flow::Ends for Ends<S, L> {
     }
     #[inline(always)]
     fn on_ack(&mut self, now: Time, ack: &AckPacket, record: &mut Ack) -> bool {
+        if self.flow.is_some() {
+            self.sender.allow(ack.limit);
+        }
         let told = self.sender.hear(now, *ack, &mut self.receiver, record);
         if let Some(request) = self.sender.ask() {
             self.request = Some(request);
@@ -265,7 +323,7 @@ impl<S: Combined, L: Company<S>> flow::Bursts for Ends<S, L> {
     }
     #[inline(always)]
     fn runs(&self) -> Option<Nanos> {
-        let plain = self.lie.is_none() && self.request.is_none();
+        let plain = self.lie.is_none() && self.request.is_none() && self.flow.is_none();
         if plain {
             self.receiver.runs(self.sender.next_number(), self.sender.next_chunk())
         } else {
@@ -287,6 +345,10 @@ impl<S: Combined, L: Company<S>> flow::Bursts for Ends<S, L> {
         if let Some(request) = self.request.take_if(|request| sent.number >= request.from) {
             self.receiver.obey(now, request);
         }
+        if self.flow.is_some() {
+            let (number, chunk) = (sent.number, sent.chunk);
+            return self.take_limited(now, |ends| ends.take(now, number, chunk, marked));
+        }
         self.receiver.on_packet(now, sent.number, sent.chunk, marked)
     }
 }
@@ -302,7 +364,7 @@ impl<S: Combined, L: Company<S>> flow::Hosted<L> for Ends<S, L> {
         object: u64,
         company: L,
     ) -> Ends<S, L> {
-        let host = host.agreeing(path);
+        let host = host.agreeing(path).allowing(path);
         let sender = Sender::unopened(host, controller, pacer_burst, object).in_company(company);
         Ends::new(host.receiving(path), sender, object)
     }

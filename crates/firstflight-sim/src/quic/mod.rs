@@ -2,6 +2,7 @@
 //! as RFC 9000 section 13.2 says.
 
 mod ends;
+mod flow_control;
 mod frequency;
 mod log;
 mod loss;
@@ -10,6 +11,7 @@ mod sender;
 
 pub use crate::wire::NEVER;
 pub use ends::{Ends, Flow, Packet};
+pub use flow_control::Receive;
 pub use receiver::Receiver;
 pub use sender::{Sender, Transmit};
 
@@ -35,6 +37,8 @@ pub struct Host {
     /// ACKs per round trip that the sender asks the receiver for
     /// (draft-ietf-quic-ack-frequency); `None`: it does not ask.
     pub asks_acks: Option<u32>,
+    /// The receiver's flow control; `None` never limits the sender.
+    pub receive: Option<Receive>,
 }
 
 impl Default for Host {
@@ -48,6 +52,7 @@ impl Default for Host {
             max_ack_delay: 25_000_000,
             probes: 2,
             asks_acks: None,
+            receive: None,
         }
     }
 }
@@ -68,4 +73,6 @@ pub struct AckPacket {
     pub log_end: u32,
     /// Time that the largest packet waited at the receiver, ns; at most 4.29 s.
     pub ack_delay: u32,
+    /// The low bits of the number of chunks that the receiver allows (MAX_DATA).
+    pub limit: u32,
 }

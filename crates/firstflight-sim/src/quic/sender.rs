@@ -10,12 +10,13 @@ use super::{Host, Receiver};
 use crate::audit::walk_is_due;
 use crate::counters::Counters;
 use crate::instrumented::{Combined, Company, Core, Instrumented};
+use crate::limited::{Limit, Limited, Meter};
 use crate::observe::Nobody;
 use crate::ring::{GapSet, Ring};
 use firstflight::account::{Account, Kept};
 use firstflight::detection::undo::LateAcks;
 use firstflight::signal::rtt::{INITIAL_RTT, Rfc9002Rtt};
-use firstflight::{Nanos, Pacer, Time};
+use firstflight::{Nanos, Pacer, Rate, Time};
 use firstflight_path::Stream;
 
 /// A data packet that may leave.
@@ -114,15 +115,18 @@ impl Pieces {
 pub struct Sender<S: Combined, L = Nobody> {
     inflight: u64,
     next_chunk: u64,
-    /// Chunks that the application has written, and how many of them precede the object's last
-    /// chunk.
-    written: u64,
-    written_whole: u64,
+    /// Chunks that may be sent: those that the application has written and the receiver allows; and
+    /// how many of them precede the object's last chunk.
+    open: u64,
+    open_whole: u64,
     pieces: Pieces,
     repeats: Ring<u64>,
     sent: Ring<SentPacket>,
     pacer: Pacer,
     blocked: Blocked,
+    meter: Meter,
+    /// The largest pacing rate.
+    max_rate: Option<Rate>,
     /// Whether the last burst filled the window.
     filled: bool,
     last_sent_at: Time,
@@ -135,7 +139,10 @@ pub struct Sender<S: Combined, L = Nobody> {
     first_sent: Option<Time>,
     probes_owed: u32,
     probe_count: u32,
+    /// The last burst ended although the window had room, because nothing more was written, or
+    /// because of that or the receiver.
     app_limited: bool,
+    unfilled: bool,
 
     acked: GapSet,
     log_seen: u64,
@@ -156,6 +163,9 @@ pub struct Sender<S: Combined, L = Nobody> {
 
     host: Host,
     object: u64,
+    /// Chunks that the application has written, and that the receiver allows.
+    written: u64,
+    allowed: u64,
     /// Packets below this number have been considered for the owed probes.
     probed: u64,
     asking: Option<Asking>,
@@ -201,6 +211,8 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         object: u64,
     ) -> Sender<S, L> {
         let (pieces, now) = (Pieces::new(&host, object), Time(0));
+        let max_rate = controller.max_rate();
+        let allowed = host.receive.map_or(u64::MAX, |receive| receive.initial() / host.payload());
         Sender {
             probe_timeout: Nanos::ZERO,
             host,
@@ -209,7 +221,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             caught: false,
             controller: Instrumented::new(controller, u64::from(host.datagram)),
             rtt: Rfc9002Rtt::new(INITIAL_RTT),
-            pacer: Pacer::new(pacer_burst, now),
+            pacer: Pacer::new(pacer_burst, now).capping(max_rate.is_some()),
             sent: Ring::default(),
             oldest: 0,
             plain_from: 0,
@@ -223,12 +235,17 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             probes_owed: 0,
             probed: 0,
             blocked: Blocked::NoData,
+            meter: Meter::new(),
+            max_rate,
             filled: false,
             app_limited: false,
+            unfilled: false,
             object,
             pieces,
+            open: pieces.chunks.min(allowed),
+            open_whole: pieces.chunks.saturating_sub(1).min(allowed),
             written: pieces.chunks,
-            written_whole: pieces.chunks.saturating_sub(1),
+            allowed,
             next_chunk: 0,
             repeats: Ring::default(),
             acked: GapSet::default(),
@@ -381,7 +398,40 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
     pub fn write(&mut self, written: u64) {
         self.written =
             written.div_ceil(self.pieces.payload).clamp(self.next_chunk, self.pieces.chunks);
-        self.written_whole = self.written.min(self.pieces.chunks.saturating_sub(1));
+        self.open_up();
+    }
+
+    /// The receiver allows chunks up to this one, whose low bits are given, at most 2^31 beyond what
+    /// it allowed before. It never withdraws any.
+    pub(super) fn allow(&mut self, limit: u32) {
+        let more = limit.wrapping_sub(self.allowed as u32) as i32;
+        if more > 0 {
+            self.allowed += u64::from(more.unsigned_abs());
+            self.open_up();
+        }
+    }
+
+    fn open_up(&mut self) {
+        self.open = self.written.min(self.allowed);
+        self.open_whole = self.open.min(self.pieces.chunks.saturating_sub(1));
+    }
+
+    /// For how long each reason kept it from sending, up to `now`.
+    pub(crate) fn limited(&self, now: Time) -> Limited {
+        self.meter.until(now)
+    }
+
+    /// The burst that ended at `now` ended for this reason.
+    #[inline(always)]
+    fn note(&mut self, now: Time, by: Limit) {
+        self.meter.note(now, by, self.first_sent.is_some());
+    }
+
+    /// The pacer releases the next packet only later, at this rate.
+    #[inline(always)]
+    fn note_paced(&mut self, now: Time, rate: Rate) {
+        let by = if self.max_rate == Some(rate) { Limit::MaxRate } else { Limit::Pacer };
+        self.note(now, by);
     }
 
     /// When the pacer releases the next packet, if the sender is waiting for it.

@@ -6,9 +6,9 @@
 //! congestion windows. Half of a Linux buffer holds payload; the rest is overhead.
 //!
 //! Follows Linux `tcp_rcv_space_adjust` and `tcp_sndbuf_expand` (`net/ipv4/tcp_input.c`), as we
-//! restate them. State: 64 bytes. Departures: D1 overhead is half of any buffer, as with
-//! `tcp_adv_win_scale = 1`; later kernels measure it per packet. D2 the receiving application reads
-//! at once, so the window never closes and no window probe is needed.
+//! restate them. State: 88 bytes. Departures: D1 overhead is half of any buffer, as with
+//! `tcp_adv_win_scale = 1`; later kernels measure it per packet. D2 the window is not rounded to
+//! the scale of the option, so a slow reader's window closes to the byte.
 
 use firstflight::{Nanos, Time};
 
@@ -28,7 +28,17 @@ pub enum Buffer {
         /// The third.
         max: u64,
     },
+    /// A receiver of Linux 6.18 that starts at 131072 bytes of buffer and grows up to `max`. As
+    /// [`Buffer::Linux`], without 16 segments of slack, and the window follows the data that
+    /// arrived: it opens by at most two bytes for each.
+    Tuned {
+        /// The third of the three numbers of `tcp_rmem`.
+        max: u64,
+    },
 }
+
+/// The second number of `tcp_rmem`.
+const TUNED_DEFAULT: u64 = 131_072;
 
 impl Buffer {
     /// `tcp_rmem` of Linux: 4096 131072 6291456.
@@ -41,12 +51,13 @@ impl Buffer {
             Buffer::Unlimited => u64::MAX / 4,
             Buffer::Payload(bytes) => bytes.max(least),
             Buffer::Linux { default, .. } => (default / 2).max(least),
+            Buffer::Tuned { max } => (TUNED_DEFAULT.min(max) / 2).max(least),
         }
     }
 
     fn most(self, least: u64) -> u64 {
         match self {
-            Buffer::Linux { max, .. } => (max / 2).max(least),
+            Buffer::Linux { max, .. } | Buffer::Tuned { max } => (max / 2).max(least),
             Buffer::Unlimited | Buffer::Payload(_) => self.initial(least),
         }
     }
@@ -84,8 +95,11 @@ impl SendWindow {
 /// The window that a receiver advertises.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceiveWindow {
+    /// Room for data in the buffer.
     bytes: u64,
     most: u64,
+    /// How much of it the receiver offers, if that grows with the data that arrives.
+    offered: Option<u64>,
     mss: u64,
     rtt: Option<Nanos>,
     /// Payload received in the best round trip measured so far.
@@ -98,9 +112,11 @@ pub struct ReceiveWindow {
 impl ReceiveWindow {
     /// With room for at least two segments.
     pub fn new(buffer: Buffer, mss: u64) -> ReceiveWindow {
+        let bytes = buffer.initial(2 * mss);
         ReceiveWindow {
-            bytes: buffer.initial(2 * mss),
+            bytes,
             most: buffer.most(2 * mss),
+            offered: matches!(buffer, Buffer::Tuned { .. }).then_some(bytes),
             mss,
             rtt: None,
             space: 10 * mss,
@@ -112,18 +128,27 @@ impl ReceiveWindow {
     /// Bytes beyond the next expected one.
     #[inline]
     pub fn bytes(&self) -> u64 {
-        self.bytes
+        self.offered.unwrap_or(self.bytes)
     }
 
     /// Whether it may still grow.
     #[inline]
     pub fn is_growing(&self) -> bool {
-        self.bytes < self.most
+        self.bytes() < self.most
     }
 
-    /// Data was read up to `next`; `rtt` is the RTT from the timestamp echo. Called once per
-    /// arriving segment while the window may grow.
-    pub fn on_data(&mut self, now: Time, next: u64, rtt: Option<Nanos>) {
+    /// A segment of `len` bytes arrived, and data was read up to `next`; `rtt` is the RTT from the
+    /// timestamp echo. Called once per arriving segment while the window may grow.
+    pub fn on_data(&mut self, now: Time, next: u64, rtt: Option<Nanos>, len: u64) {
+        self.measure(now, next, rtt);
+        // LINUX grow-window: `rcv_ssthresh` rises by two bytes for each that arrives.
+        if let Some(offered) = &mut self.offered {
+            *offered = offered.saturating_add(2 * len).min(self.bytes);
+        }
+    }
+
+    /// Dynamic right-sizing, once per round trip.
+    fn measure(&mut self, now: Time, next: u64, rtt: Option<Nanos>) {
         if let Some(sample) = rtt.filter(|sample| sample.0 > 0) {
             self.rtt = Some(self.rtt.map_or(sample, |rtt| Nanos(rtt.0 - rtt.0 / 8 + sample.0 / 8)));
         }
@@ -135,7 +160,8 @@ impl ReceiveWindow {
         if copied > self.space {
             // Twice the data received, and in slow start, when each round trip brings more, also
             // the amount by which it grew.
-            let window = 2 * copied + 16 * self.mss;
+            let slack = if self.offered.is_some() { 0 } else { 16 * self.mss };
+            let window = 2 * copied + slack;
             let grown = window.saturating_add(
                 2 * firstflight::units::mul_div(window, copied - self.space, self.space.max(1)),
             );
@@ -164,7 +190,7 @@ mod tests {
                 window.bytes()
             );
             next += allowed;
-            window.on_data(Time(0) + rtt * round, next, Some(rtt));
+            window.on_data(Time(0) + rtt * round, next, Some(rtt), allowed);
             flight *= 2;
         }
         assert_eq!(window.bytes(), 6_291_456 / 2, "half of 6291456");
@@ -175,7 +201,7 @@ mod tests {
     fn a_fixed_window_never_changes() {
         let mut window = ReceiveWindow::new(Buffer::Payload(100_000), 1448);
         assert!(!window.is_growing());
-        window.on_data(Time(1_000_000_000), 90_000, Some(Nanos::from_millis(1)));
+        window.on_data(Time(1_000_000_000), 90_000, Some(Nanos::from_millis(1)), 1448);
         assert_eq!(window.bytes(), 100_000);
         assert_eq!(
             ReceiveWindow::new(Buffer::Payload(1), 1448).bytes(),

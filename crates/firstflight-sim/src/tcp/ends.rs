@@ -1,7 +1,8 @@
 //! Both ends of a TCP connection, as a flow drives them.
 
 use super::{
-    AckEvery, AckPacket, Buffer, Host, Receiver, SackCompression, Segment, Sender, Transmit, ticks,
+    AckEvery, AckPacket, Buffer, Host, Reads, Receiver, SackCompression, Segment, Sender, Transmit,
+    ticks,
 };
 use crate::access::Lie;
 use crate::app::App;
@@ -9,11 +10,12 @@ use crate::audit::walk_is_due;
 use crate::counters::Counters;
 use crate::flow::{self, forward_bursts_to_sender, forward_to_sender};
 use crate::instrumented::{Combined, Company, Core};
+use crate::limited::Limited;
 use crate::observe::{Nobody, Record};
 use firstflight::account::{Account, Kept};
 use firstflight::detection::{Flags, Id, Scoreboard, SendOrder};
 use firstflight::{Ack, Nanos, Time};
-use firstflight_path::{Acks, Error, Path};
+use firstflight_path::{Acks, Error, Path, Rwnd};
 
 /// Sender and receiver.
 #[derive(Debug)]
@@ -119,6 +121,22 @@ impl Host {
             most: u32::try_from(most).unwrap_or(u32::MAX),
         });
         Host { comp_sack: given.or(self.comp_sack), ..merging }
+    }
+
+    /// Gives the receiver the buffer and the application that the path specifies; the sender knows
+    /// the first window from the handshake.
+    #[must_use]
+    pub fn allowing(self, path: &Path) -> Host {
+        let buffer = path.rwnd().map(|rwnd| match rwnd {
+            Rwnd::Fixed(bytes) => Buffer::Payload(bytes),
+            Rwnd::Auto(max) => Buffer::Tuned { max },
+        });
+        let reads = path.read_bps().map(|bps| Reads { bps, rtt: path.rtt() });
+        Host {
+            receive_buffer: buffer.unwrap_or(self.receive_buffer),
+            reads: reads.or(self.reads),
+            ..self
+        }
     }
 }
 
@@ -268,6 +286,7 @@ impl<S: Combined, L: Company<S>> flow::Hosted<L> for Ends<S, L> {
         object: u64,
         company: L,
     ) -> Ends<S, L> {
+        let host = host.allowing(path);
         let sender = Sender::unopened(host, controller, pacer_burst, object).in_company(company);
         Ends::new(host.receiving(path), sender, object)
     }

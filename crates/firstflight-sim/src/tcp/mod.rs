@@ -2,7 +2,7 @@
 //! receiver that acknowledges as RFC 5681 section 4.2 and RFC 2018 say.
 //!
 //! The simulator leaves out connection setup and close (the estimator receives one handshake RTT),
-//! flow control by a slow reader, path MTU discovery, and re-segmentation: a retransmission is the
+//! path MTU discovery, and re-segmentation: a retransmission is the
 //! same segment as the original.
 
 mod board;
@@ -43,6 +43,15 @@ pub struct SackCompression {
     pub most: u32,
 }
 
+/// A receiving application that reads at a rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Reads {
+    /// Bit/s.
+    pub bps: u64,
+    /// Round trip of the path, ns: a window update is repeated after three of them.
+    pub rtt: u64,
+}
+
 /// Sizes, timers and rules of a pair of TCP hosts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Host {
@@ -71,6 +80,8 @@ pub struct Host {
     pub f_rto: f_rto::Proof,
     /// The receiver's buffer.
     pub receive_buffer: Buffer,
+    /// The receiving application, if it does not read at once.
+    pub reads: Option<Reads>,
     /// The sender's buffer.
     pub send_buffer: Buffer,
 }
@@ -98,6 +109,7 @@ impl Host {
             early_retransmit: None,
             f_rto: f_rto::Proof::Rfc5682,
             receive_buffer: Buffer::Unlimited,
+            reads: None,
             send_buffer: Buffer::Unlimited,
         }
     }

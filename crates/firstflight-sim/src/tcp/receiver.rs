@@ -8,15 +8,65 @@
 
 use super::buffers::ReceiveWindow;
 use super::reassembly::{Arrival, BLOCKS, Range, Reassembly};
-use super::{AckEvery, AckPacket, Host, SackCompression, Segment, tick_start, ticks};
+use super::{AckEvery, AckPacket, Host, Reads, SackCompression, Segment, tick_start, ticks};
+use crate::reader::{Again, Reader};
 use firstflight::detection::dupack::DUP_THRESH;
 use firstflight::{Nanos, Time};
+
+/// A slow application and what the sender knows of its buffer.
+///
+/// Follows Linux: the right edge never moves back, a window below a sixteenth of the buffer or a
+/// segment counts as closed (`__tcp_select_window`), and reading sends an update as soon as it has
+/// doubled a window of less than half the buffer (`__tcp_cleanup_rbuf`). Departure: an update that
+/// nothing follows is sent again, where the sender would probe the window.
+#[derive(Clone, Debug)]
+struct Reading {
+    reader: Reader,
+    again: Again,
+    /// One past the last byte that the sender may send.
+    edge: u64,
+    update_at: Option<Time>,
+}
+
+impl Reading {
+    fn new(reads: Reads) -> Reading {
+        let Reads { bps, rtt } = reads;
+        let (reader, again) = (Reader::new(Some(bps)), Again::after(rtt));
+        Reading { reader, again, edge: 0, update_at: None }
+    }
+
+    /// The window in an ACK of `next` that leaves at `now`, of a buffer for `full` bytes.
+    fn window(&mut self, now: Time, next: u64, full: u64, mss: u64) -> u64 {
+        let again = self.update_at.is_some_and(|at| at <= now);
+        let free = full.saturating_sub(next - self.reader.read(now, next));
+        let offer = if free < (full / 16).max(mss) { 0 } else { free };
+        self.edge = self.edge.max(next + offer);
+        self.plan(now, next, full, mss);
+        let window = self.edge - next;
+        if again && self.update_at.is_none() {
+            self.update_at = Some(self.again.next(now));
+        }
+        window
+    }
+
+    /// Sets when the next update leaves.
+    fn plan(&mut self, now: Time, next: u64, full: u64, mss: u64) {
+        let left = self.edge.saturating_sub(next);
+        let need = (2 * left).max(full / 16).max(mss);
+        let target = (next + need).saturating_sub(full);
+        let due = 2 * left <= full && need <= full && target > self.reader.position();
+        self.update_at = due.then(|| self.reader.when(target).max(now + Nanos(1)));
+    }
+}
 
 /// The receiving end of one TCP flow.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     data: Reassembly,
     window: ReceiveWindow,
+    /// The application, if it does not read at once.
+    reading: Option<Box<Reading>>,
+    mss: u64,
     every: AckEvery,
     delay: u64,
     sack: bool,
@@ -41,6 +91,8 @@ impl Receiver {
         Receiver {
             data: Reassembly::default(),
             window: ReceiveWindow::new(host.receive_buffer, u64::from(host.mss)),
+            reading: host.reads.map(|reads| Box::new(Reading::new(reads))),
+            mss: u64::from(host.mss),
             every: host.ack_every,
             delay: host.ack_delay,
             sack: host.preset.sack,
@@ -72,7 +124,10 @@ impl Receiver {
     /// When a held-back ACK must leave.
     #[inline]
     pub fn ack_due(&self) -> Option<Time> {
-        self.ack_due
+        match &self.reading {
+            None => self.ack_due,
+            Some(reading) => self.ack_due.into_iter().chain(reading.update_at).min(),
+        }
     }
 
     /// A segment arrives. Returns the ACK that leaves at once, if one does.
@@ -81,6 +136,10 @@ impl Receiver {
         let range = Range { from: segment.from, to: segment.from + u64::from(segment.len) };
         if self.is_outdated(segment.stamp) {
             return Some(self.discard(now, range));
+        }
+        if let Some(reading) = &mut self.reading {
+            reading.reader.read(now, self.data.next());
+            reading.again.reset();
         }
         let whole = self.data.is_whole();
         let before = if self.held > 0 && self.would_forget(range) {
@@ -96,7 +155,12 @@ impl Receiver {
         }
         if self.window.is_growing() {
             let rtt = segment.echo.map(|echo| now.since(tick_start(echo)));
-            self.window.on_data(now, self.data.next(), rtt);
+            let read = self.reading.as_ref().map(|reading| reading.reader.position());
+            let read = read.unwrap_or(self.data.next());
+            self.window.on_data(now, read, rtt, u64::from(segment.len));
+        }
+        if let Some(reading) = &mut self.reading {
+            reading.plan(now, self.data.next(), self.window.bytes(), self.mss);
         }
         if arrival == Arrival::Duplicate {
             // RFC2883 4: reported once, in the very next ACK.
@@ -154,7 +218,8 @@ impl Receiver {
         let in_order = from == self.data.next()
             && self.data.is_whole()
             && self.held == 0
-            && !self.window.is_growing();
+            && !self.window.is_growing()
+            && self.reading.is_none();
         in_order.then_some(Nanos(self.delay))
     }
 
@@ -231,7 +296,10 @@ impl Receiver {
         self.last_ack = self.data.next();
         let mut packet = AckPacket {
             ack: self.last_ack,
-            window: self.window.bytes(),
+            window: match &mut self.reading {
+                None => self.window.bytes(),
+                Some(reading) => reading.window(now, self.last_ack, self.window.bytes(), self.mss),
+            },
             marks: self.marks,
             stamp: ticks(now),
             echo: self.recent,

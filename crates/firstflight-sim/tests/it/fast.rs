@@ -15,10 +15,14 @@ use firstflight_sim::{
 use proptest::prelude::*;
 
 /// Arms that differ in one thing or another, some only in what they think.
-pub(crate) const ARMS: [&str; 26] = [
+pub(crate) const ARMS: [&str; 30] = [
     "slowstart",
     "slowstart@(iw=11)",
     "slowstart@(pace=off)",
+    "slowstart@(maxrate=20Mbit)",
+    "slowstart@(maxrate=20Mbit,pace=off)",
+    "slowstart@(maxrate=8Mbit)",
+    "plumb@(maxrate=20Mbit)",
     "slowstart/reno",
     "slowstart/cubic(profile=linux)",
     "slowstart/cubic/immediate",
@@ -73,6 +77,10 @@ fn any_path() -> impl Strategy<Value = String> {
         Just("queue=1bdp,return=wifi".to_owned()),
         Just("queue=1bdp,ack=4/rtt".to_owned()),
         Just("queue=1bdp,return=geo_cold".to_owned()),
+        Just("queue=1bdp,rwnd=60kB".to_owned()),
+        Just("queue=1bdp,rwnd=auto".to_owned()),
+        Just("queue=1bdp,rwnd=50kB,read=3Mbit".to_owned()),
+        Just("queue=1bdp,rwnd=auto:1MB,read=9Mbit,up_loss=5%".to_owned()),
     ];
     let loss = prop_oneof![2 => Just(0u32), 1 => Just(5), 1 => Just(20), 1 => Just(150)];
     (4u32..200, 5u32..400, queue, loss).prop_map(|(rate, rtt, queue, loss)| {

@@ -7,6 +7,7 @@ mod conservation;
 mod fast;
 mod hosts;
 mod late_queues;
+mod limits;
 mod media;
 mod nada;
 mod ns3;

@@ -454,6 +454,12 @@ impl Arm {
             // BBR pace-1: without its pacer it is no BBR, also where the transport does not pace.
             config.paced = true;
         }
+        if let Some(rate) = self.sender.max_rate {
+            config.max_rate = Some(rate);
+            // LINUX max-pacing: setting SO_MAX_PACING_RATE turns the socket's pacing on
+            // (`sk_setsockopt`), so the sender paces by its window, too. `pace=off` leaves the cap.
+            config.paced |= self.sender.pace.is_none();
+        }
         if let Some(gain) = self.sender.recovery_gain {
             config.recovery_gain = gain;
         }

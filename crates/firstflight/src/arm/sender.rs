@@ -5,7 +5,7 @@ use crate::detection::early_retransmit;
 use crate::detection::presets::Preset;
 use crate::named::named;
 use crate::options::{OptionDoc, Options, params};
-use crate::units::Ratio;
+use crate::units::{Rate, Ratio};
 
 params! {
     /// Options of the sender, not of an algorithm.
@@ -17,6 +17,10 @@ params! {
         pub pace: Option<Pace> = None, "pace" [some of Pace] "spread packets over the round trip";
         /// Depth of the pacer's bucket in packets (default: the experiment's).
         pub burst: Option<u32> = None, "burst" [some 1..=1000 "packets"] "depth of the pacer's bucket";
+        /// Largest pacing rate, as the socket option `SO_MAX_PACING_RATE` sets it (default: none).
+        pub max_rate: Option<Rate> = None,
+            "maxrate" [some "a rate such as 20Mbit, 1kbit to 1000Gbit" if |rate: Rate| (125..=125_000_000_000).contains(&rate.0)]
+            "largest pacing rate; also paces a sender that is not paced otherwise, as SO_MAX_PACING_RATE does";
         /// Pacing gain in ordinary recovery (default: 5/4).
         pub recovery_gain: Option<Ratio> = None,
             "recgain" [some "1 to 4" if |gain: Ratio| gain.num() >= gain.den() && gain.num() <= 4 * gain.den()] "pacing gain in ordinary recovery";

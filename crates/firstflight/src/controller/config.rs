@@ -3,7 +3,7 @@
 use crate::event::{Context, EpochUse, SoFar, Transport};
 use crate::named::named;
 use crate::startup::GAIN_AVOIDANCE;
-use crate::units::{Nanos, Ratio, Seq, mul_div};
+use crate::units::{Nanos, Rate, Ratio, Seq, mul_div};
 
 named! {
     /// Which windows may grow where the application, and not the window, is the limit.
@@ -62,6 +62,9 @@ pub struct Config {
     pub initial_packets: Option<u32>,
     /// A pacer will release the packets.
     pub paced: bool,
+    /// Largest pacing rate, cut to whole kbit/s. It also paces a sender that is not [paced](Config::paced) or has no RTT
+    /// yet.
+    pub max_rate: Option<Rate>,
     /// Largest burst that leaves in one send call, in bytes.
     pub max_burst: u64,
     /// Pacing gain in ordinary recovery episodes; 5/4 by default.
@@ -114,6 +117,7 @@ impl Config {
             initial_window: Config::standard_initial_window(mss),
             initial_packets: None,
             paced: true,
+            max_rate: None,
             max_burst: mss.saturating_mul(10),
             recovery_gain: GAIN_AVOIDANCE,
             idle_restart: false,
@@ -134,6 +138,7 @@ impl Config {
             initial_window: Config::standard_initial_window(mss),
             initial_packets: None,
             paced: false,
+            max_rate: None,
             max_burst: 65_536,
             recovery_gain: GAIN_AVOIDANCE,
             idle_restart: true,

@@ -14,6 +14,8 @@ pub(super) struct Ended {
     pub(super) estimated: bool,
     /// Something had been sent by then.
     pub(super) sent: bool,
+    /// The largest pacing rate was in force.
+    pub(super) capped: bool,
     pub(super) rounds: u32,
     pub(super) at: Time,
     /// The window that was found, the one it became, the bytes in flight.

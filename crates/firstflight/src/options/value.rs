@@ -1,7 +1,7 @@
 //! Option values as text: parsing and printing are inverse, and equal values print the same.
 
 use crate::named::Named;
-use crate::units::Ratio;
+use crate::units::{Rate, Ratio};
 use core::fmt;
 
 /// A value that an option can take.
@@ -117,6 +117,41 @@ impl OptionValue for Ratio {
             }
         }
         write!(f, "{self}")
+    }
+}
+
+/// Units of a rate, bit/s, the largest first.
+const RATES: [(&str, u64); 4] =
+    [("Gbit", 1_000_000_000), ("Mbit", 1_000_000), ("kbit", 1_000), ("bit", 1)];
+
+/// A rate in bit/s with its unit, such as `20Mbit` or `2.5Gbit`; a part of a byte per second is cut
+/// off.
+impl OptionValue for Rate {
+    fn parse(text: &str) -> Option<Rate> {
+        let (number, unit) =
+            RATES.iter().find_map(|&(name, unit)| Some((text.strip_suffix(name)?, unit)))?;
+        let digits = |part: &str| {
+            let plain = (1..=12).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit());
+            plain.then(|| part.parse::<u64>().ok())?
+        };
+        let (whole, part) = number.split_once('.').unwrap_or((number, "0"));
+        let scale = 10u64.pow(u32::try_from(part.len()).ok().filter(|&len| len <= 9)?);
+        let bits = digits(whole)?.checked_mul(unit)?;
+        let fraction = digits(part)?.checked_mul(unit)?;
+        fraction.is_multiple_of(scale).then_some(Rate(bits.checked_add(fraction / scale)? / 8))
+    }
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bits = self.0.saturating_mul(8);
+        let &(name, unit) = RATES.iter().find(|(_, unit)| bits >= *unit).unwrap_or(&("bit", 1));
+        let (mut part, mut width) = (bits % unit, unit.ilog10() as usize);
+        write!(f, "{}", bits / unit)?;
+        if part > 0 {
+            while part.is_multiple_of(10) {
+                (part, width) = (part / 10, width - 1);
+            }
+            write!(f, ".{part:0width$}")?;
+        }
+        f.write_str(name)
     }
 }
 

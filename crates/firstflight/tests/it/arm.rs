@@ -55,6 +55,11 @@ fn canonical_names() {
             "slowstart@(early=ab,detection=linux26)",
             "slowstart/cubic/prr@(detection=linux26,early=ab)",
         ),
+        ("slowstart@(maxrate=20Mbit)", "slowstart/cubic/prr@(maxrate=20Mbit)"),
+        ("slowstart@(maxrate=20000kbit,iw=5)", "slowstart/cubic/prr@(iw=5,maxrate=20Mbit)"),
+        ("slowstart@(maxrate=2.50Gbit)", "slowstart/cubic/prr@(maxrate=2.5Gbit)"),
+        ("slowstart@(maxrate=1000000bit)", "slowstart/cubic/prr@(maxrate=1Mbit)"),
+        ("slowstart@(maxrate=12.345678901Gbit)", "slowstart/cubic/prr@(maxrate=12.345678896Gbit)"),
         ("slowstart@(early=naive)", "slowstart/cubic/prr@(early=naive)"),
         ("slowstart@(detection=linux26,early=off)", "slowstart/cubic/prr@(detection=linux26)"),
     ];
@@ -123,6 +128,14 @@ fn refusals_say_what_is_wrong() {
         (
             "slowstart/reno(beta=0.123457)",
             "reno: `beta` takes 0.05 to below 1, at most four decimals, not `0.123457`",
+        ),
+        (
+            "slowstart@(maxrate=20)",
+            "the sender: `maxrate` takes a rate such as 20Mbit, 1kbit to 1000Gbit, not `20`",
+        ),
+        (
+            "slowstart@(maxrate=2Tbit)",
+            "the sender: `maxrate` takes a rate such as 20Mbit, 1kbit to 1000Gbit, not `2Tbit`",
         ),
         ("slowstart@(early=c)", "the sender: `early` takes off, naive, a, b, ab, not `c`"),
         (

@@ -654,6 +654,34 @@ fn without_an_rtt_or_a_pacer_there_is_no_pacing_rate() {
     assert_eq!(quic.c.pacing_rate(), Some(Rate(30 * MSS * 20)), "the handshake's RTT will do");
 }
 
+/// Shows LINUX max-pacing.
+#[test]
+fn a_largest_rate_caps_the_pacer_and_paces_who_is_not_paced() {
+    let cap = Rate(1_000_000);
+    let capped = |tcp| firstflight::with!(Config { max_rate: Some(cap), ..config(tcp) });
+    for tcp in [false, true] {
+        let mut flow = usual(SlowStart, capped(tcp));
+        assert_eq!(flow.c.pacing_rate(), Some(cap), "without an RTT the cap is all there is");
+        flow.grow_to(PACKETS * MSS);
+        assert_eq!((flow.c.pacing_rate(), flow.c.is_capped()), (Some(cap), true), "tcp: {tcp}");
+        assert_eq!(flow.c.exit_was_capped(), None, "startup goes on");
+        flow.send(PACKETS);
+        lose(&mut flow);
+        assert_eq!(flow.c.exit_was_capped(), Some(true), "the cap was in force");
+    }
+    let arm = |text: &str| firstflight::Arm::parse(text).expect("an arm");
+    for (text, paced) in [
+        ("slowstart", false),
+        ("slowstart@(maxrate=8Mbit)", true),
+        ("slowstart@(maxrate=8Mbit,pace=off)", false),
+    ] {
+        let configured = arm(text).configure(config(true));
+        assert_eq!(configured.paced, paced, "{text}");
+    }
+    let slow = arm("slowstart@(maxrate=8Mbit)").configure(config(false));
+    assert_eq!(slow.max_rate, Some(cap), "8 Mbit/s in bytes per second");
+}
+
 /// Shows RFC6928 2-1, RFC9002 7.2-1.
 #[test]
 fn the_initial_window_is_ten_segments_within_its_bounds() {

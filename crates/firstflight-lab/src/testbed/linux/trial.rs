@@ -7,7 +7,7 @@
 use super::wire;
 use crate::arms::{NamedArm, Sender};
 use crate::flows::{Flows, Together};
-use crate::outcome::{Outcome, Queueing};
+use crate::outcome::{Limits, Outcome, Queueing};
 use crate::programs::Programs;
 use crate::record::Recording;
 use crate::scenario::Scenario;
@@ -296,8 +296,9 @@ impl Arms {
 
 /// The sender of a flow.
 enum Seated<'a> {
-    /// The kernel's name of a controller, and the arm if it is ours.
-    Controller(String, Option<&'static KernelArm>),
+    /// The kernel's name of a controller, and the arm if it is ours, with the largest rate of its
+    /// socket, bytes per second.
+    Controller(String, Option<&'static KernelArm>, Option<u64>),
     /// Shell commands at both ends.
     Programs(trial::Programs<'a>),
 }
@@ -305,7 +306,7 @@ enum Seated<'a> {
 impl Seated<'_> {
     fn ours(&self) -> Option<&'static KernelArm> {
         match self {
-            Seated::Controller(_, ours) => *ours,
+            Seated::Controller(_, ours, _) => *ours,
             Seated::Programs(_) => None,
         }
     }
@@ -316,7 +317,10 @@ impl Seated<'_> {
 
     fn source(&self) -> trial::Source<'_> {
         match self {
-            Seated::Controller(name, _) => trial::Source::Controller(name),
+            Seated::Controller(controller, _, None) => trial::Source::Controller(controller),
+            &Seated::Controller(ref controller, _, Some(max_rate)) => {
+                trial::Source::Capped { controller, max_rate }
+            }
             Seated::Programs(programs) => trial::Source::Programs(*programs),
         }
     }
@@ -326,18 +330,26 @@ fn sender(arm: &NamedArm) -> Result<Seated<'_>, Error> {
     if let Sender::Programs(Programs { server, client }) = &arm.sender {
         return Ok(Seated::Programs(trial::Programs { server, client }));
     }
-    controller(arm).map(|(name, ours)| Seated::Controller(name, ours))
+    let max_rate = match &arm.sender {
+        Sender::Kernel { max_rate, .. } => *max_rate,
+        _ => arm.parts().and_then(|arm| arm.sender.max_rate),
+    };
+    let rate = max_rate.map(|rate| rate.0);
+    controller(arm).map(|(name, ours)| Seated::Controller(name, ours, rate))
 }
 
 /// The kernel's name for the arm's controller, and the arm if it is ours.
 pub(crate) fn controller(arm: &NamedArm) -> Result<(String, Option<&'static KernelArm>), Error> {
-    if let Sender::Kernel(stock) = &arm.sender {
+    if let Sender::Kernel { name: stock, .. } = &arm.sender {
         // One of our controllers may have such a name: the kernel's CUBIC without HyStart.
-        let ours = ARMS.iter().find(|ours| ours.name == arm.label);
+        let label = format!("kernel:{stock}");
+        let ours = ARMS.iter().find(|ours| ours.name == label);
         return Ok((ours.map_or_else(|| stock.clone(), |ours| ours.kernel_name.to_owned()), ours));
     }
-    let wanted = arm.arm()?;
-    let ours = KernelArm::of(wanted).ok_or_else(|| {
+    // The largest rate is the socket's, not the controller's.
+    let mut wanted = *arm.arm()?;
+    wanted.sender.max_rate = None;
+    let ours = KernelArm::of(&wanted).ok_or_else(|| {
         let all: Vec<&str> = ARMS.iter().map(|arm| arm.name).collect();
         Error::new(format!(
             "arm {}: not a kernel arm; there are {}, kernel:cubic, kernel:reno, ...",
@@ -478,6 +490,11 @@ fn outcome(scenario: &Scenario, measured: &Measured, exit: Option<Exit>, seen: &
             ..of_sender(&measured.last, seen)
         },
         exit,
+        limited: Some(Limits {
+            rwnd: Some(nanos(measured.last.rwnd_limited)),
+            sndbuf: Some(nanos(measured.last.sndbuf_limited)),
+            ..Limits::default()
+        }),
         queueing: Some(Queueing::of(&queue_us)),
         ..Outcome::default()
     }

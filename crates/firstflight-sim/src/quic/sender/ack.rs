@@ -315,7 +315,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         ack.inflight = self.inflight;
         ack.srtt = self.rtt.srtt();
         ack.sent = self.bytes_sent;
-        ack.cwnd_limited = !self.app_limited;
+        ack.cwnd_limited = !self.unfilled;
         ack.app_limited = self.app_limited;
         if self.controller.on_ack(ack) {
             self.late.open(self.lost_this_pass);

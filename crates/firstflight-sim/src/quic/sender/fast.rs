@@ -3,6 +3,7 @@
 
 use super::{Blocked, Sender, Transmit};
 use crate::instrumented::{Combined, Company};
+use crate::limited::Limit;
 use crate::quic::loss::{Carries, SentPacket};
 use firstflight::{Nanos, Time};
 
@@ -50,7 +51,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
     /// Whole chunks that may be sent next, not counting the object's last.
     #[inline(always)]
     fn whole_chunks(&self) -> u64 {
-        self.written_whole.saturating_sub(self.next_chunk)
+        self.open_whole.saturating_sub(self.next_chunk)
     }
 
     /// After a burst: whether nothing more may leave now, with the same effect as [`Sender::poll`].
@@ -62,17 +63,23 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         }
         let len = self.pieces.whole();
         self.blocked = match self.controller.agrees(len, self.inflight, self.filled) {
-            Some(false) => Blocked::Window,
+            Some(false) => {
+                self.note(now, Limit::Window);
+                Blocked::Window
+            }
             Some(true) => {
                 let Some(rate) = self.controller.settled_rate() else { return false };
                 match self.pacer.hold(now, len, rate) {
                     Nanos::ZERO => return false,
-                    wait => Blocked::Pacer(now + wait),
+                    wait => {
+                        self.note_paced(now, rate);
+                        Blocked::Pacer(now + wait)
+                    }
                 }
             }
             None => return false,
         };
-        self.app_limited = false;
+        (self.unfilled, self.app_limited) = (false, false);
         true
     }
 

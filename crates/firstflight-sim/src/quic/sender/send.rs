@@ -2,8 +2,9 @@
 
 use super::{Blocked, Sender, Transmit};
 use crate::instrumented::{Combined, Company, Pace};
+use crate::limited::Limit;
 use crate::quic::loss::{Carries, SentPacket, State};
-use firstflight::{Nanos, Ready, Sent, Seq, Time};
+use firstflight::{Nanos, Rate, Ready, Sent, Seq, Time};
 
 impl<S: Combined, L: Company<S>> Sender<S, L> {
     /// Skips the next number if it is due to be skipped.
@@ -17,7 +18,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
     }
 
     fn backlog(&self) -> u64 {
-        let waiting = (self.repeats.end() - self.repeats.base()) + (self.written - self.next_chunk);
+        let waiting = (self.repeats.end() - self.repeats.base()) + (self.open - self.next_chunk);
         waiting * u64::from(self.host.datagram)
     }
 
@@ -26,8 +27,11 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
     pub fn poll(&mut self, now: Time) -> Option<Transmit> {
         let Some((chunk, carries)) = self.next() else {
             // RFC9002 7.8-1: the application, not the window, ends the burst.
-            self.app_limited = self.controller.admits(u64::from(self.host.datagram), self.inflight);
+            let room = self.controller.admits(u64::from(self.host.datagram), self.inflight);
+            let allowed = self.next_chunk >= self.written;
+            (self.unfilled, self.app_limited) = (room, room && allowed);
             self.blocked = Blocked::NoData;
+            self.note(now, if allowed { Limit::Application } else { Limit::Receiver });
             return None;
         };
         let bytes = self.pieces.datagram(chunk) as u32;
@@ -81,7 +85,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         if let Some(&chunk) = self.repeats.front() {
             return Some((chunk, Carries::Repeat));
         }
-        if self.next_chunk < self.written {
+        if self.next_chunk < self.open {
             return Some((self.next_chunk, Carries::New));
         }
         if self.probes_owed == 0 {
@@ -118,7 +122,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         }
         match self.controller.asks_again(len, self.inflight) {
             Some(rate) => self.passes(now, len, rate.map(|rate| (rate, None))),
-            None => self.is_full(),
+            None => self.is_full(now),
         }
     }
 
@@ -135,7 +139,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         };
         match self.controller.asks(&ready, len) {
             Some(pace) => self.passes(now, len, pace),
-            None => self.is_full(),
+            None => self.is_full(now),
         }
     }
 
@@ -145,15 +149,17 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         let wait = self.pacer.admit(now, len, self.inflight, pace);
         if wait > Nanos::ZERO {
             self.blocked = Blocked::Pacer(now + wait);
-            self.app_limited = false;
+            (self.unfilled, self.app_limited) = (false, false);
+            self.note_paced(now, pace.map_or(Rate(0), |(rate, _)| rate));
         }
         wait == Nanos::ZERO
     }
 
     /// The window is full.
-    fn is_full(&mut self) -> bool {
+    fn is_full(&mut self, now: Time) -> bool {
         self.blocked = Blocked::Window;
-        self.app_limited = false;
+        (self.unfilled, self.app_limited) = (false, false);
+        self.note(now, Limit::Window);
         false
     }
 

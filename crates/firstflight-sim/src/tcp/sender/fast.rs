@@ -77,10 +77,12 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         if self.allowed() < self.mss {
             return false;
         }
+        let mut rate = None;
         let by = match self.controller.agrees(self.mss, self.board.ledger().pipe(), self.filled) {
             Some(false) => Blocked::Window,
             Some(true) => {
-                let Some(rate) = self.controller.settled_rate() else { return false };
+                rate = self.controller.settled_rate();
+                let Some(rate) = rate else { return false };
                 match self.pacer.hold(now, self.mss, rate) {
                     Nanos::ZERO => return false,
                     wait => Blocked::Pacer(now + wait),
@@ -88,7 +90,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             }
             None => return false,
         };
-        self.block(by);
+        self.block(now, by, rate);
         self.in_burst = false;
         self.arm();
         true

@@ -32,6 +32,7 @@ use super::buffers::SendWindow;
 use super::{Board, Host};
 use crate::counters::Counters;
 use crate::instrumented::{Combined, Company, Core, Instrumented};
+use crate::limited::{Limit, Limited, Meter};
 use crate::observe::Nobody;
 use firstflight::account::{Account, Kept};
 use firstflight::detection::delivered::DuplicateCredit;
@@ -45,7 +46,7 @@ use firstflight::detection::tlp::Tlp;
 use firstflight::detection::undo::Undo;
 use firstflight::detection::{Armed, Episode, Id, NextSeg, Scoreboard};
 use firstflight::signal::rtt::{Rfc6298Rtt, RtoParams};
-use firstflight::{Nanos, Pacer, Time};
+use firstflight::{Nanos, Pacer, Rate, Time};
 use marker::{Marker, Repeats};
 
 /// A segment that leaves.
@@ -147,6 +148,9 @@ pub struct Sender<S: Combined, L = Nobody> {
     /// Whether the last burst filled the window.
     filled: bool,
     blocked: Blocked,
+    meter: Meter,
+    /// The largest pacing rate.
+    max_rate: Option<Rate>,
     app_limited: bool,
     cwnd_limited: bool,
     idle_since: Option<Time>,
@@ -227,6 +231,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
     ) -> Sender<S, L> {
         let preset = &host.preset;
         let mss = u64::from(host.mss);
+        let max_rate = controller.max_rate();
         let mut controller = Instrumented::<S, L>::new(controller, mss);
         let (rtt, now) = (estimator(&host), Time(0));
         let early = host.early_retransmit.filter(|_| preset.early_retransmit == Early::ByArm);
@@ -240,7 +245,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             written: object,
             controller,
             rtt,
-            pacer: Pacer::new(pacer_burst, now),
+            pacer: Pacer::new(pacer_burst, now).capping(max_rate.is_some()),
             board: Board::new(preset.repeats, mss).naming_losses(L::records()),
             marker: Marker::new(preset),
             repeats: Repeats::default(),
@@ -272,6 +277,8 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             in_burst: false,
             filled: false,
             blocked: Blocked::NoData,
+            meter: Meter::new(),
+            max_rate,
             app_limited: false,
             cwnd_limited: false,
             idle_since: None,
@@ -387,6 +394,17 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             Blocked::Pacer(at) => Some(at),
             Blocked::Window | Blocked::NoData => None,
         }
+    }
+
+    /// For how long each reason kept it from sending, up to `now`.
+    pub(crate) fn limited(&self, now: Time) -> Limited {
+        self.meter.until(now)
+    }
+
+    /// The burst that ended at `now` ended for this reason.
+    #[inline(always)]
+    fn note(&mut self, now: Time, by: Limit) {
+        self.meter.note(now, by, self.first_sent.is_some());
     }
 
     /// Bytes believed to be in the network: the pipe.

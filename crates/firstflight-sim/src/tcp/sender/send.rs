@@ -3,10 +3,11 @@
 use super::marker::Repeat;
 use super::{Blocked, Sender, Transmit};
 use crate::instrumented::{Combined, Company};
+use crate::limited::Limit;
 use crate::tcp::{Segment, tick_start, ticks};
 use firstflight::detection::tlp::{Kind, Tlp};
 use firstflight::detection::{Choice, Episode, Flags, Id, Scoreboard, SendOrder};
-use firstflight::{Nanos, Ready, Sent, Seq, Time};
+use firstflight::{Nanos, Rate, Ready, Sent, Seq, Time};
 
 /// The reason for sending a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,6 +147,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
                 self.app_limited = open && self.board.nxt() >= self.written;
                 self.cwnd_limited = !open;
                 self.blocked = Blocked::NoData;
+                self.note(now, self.holds_back());
                 return None;
             }
         };
@@ -174,14 +176,42 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         let held = self.episode == Episode::None && choice == Choice::New && !self.marker.is_rack();
         let inflight = if held { pipe.max(self.board.ledger().outstanding()) } else { pipe };
         if !self.controller.admits(len, inflight) {
-            return self.block(Blocked::Window);
+            return self.block(now, Blocked::Window, None);
         }
-        let wait = self.pacer.admit(now, len, pipe, self.controller.pace());
-        if wait > Nanos::ZERO { self.block(Blocked::Pacer(now + wait)) } else { true }
+        let pace = self.controller.pace();
+        let wait = self.pacer.admit(now, len, pipe, pace);
+        if wait == Nanos::ZERO {
+            return true;
+        }
+        self.block(now, Blocked::Pacer(now + wait), pace.map(|(rate, _)| rate))
     }
 
-    pub(super) fn block(&mut self, by: Blocked) -> bool {
+    /// The reason for which nothing is chosen to be sent.
+    fn holds_back(&self) -> Limit {
+        let nxt = self.board.nxt();
+        let end = nxt + self.mss.min(self.written - nxt);
+        if nxt >= self.written {
+            Limit::Application
+        } else if end > self.right_edge {
+            Limit::Receiver
+        } else if end - self.board.una() > self.window.bytes() {
+            Limit::SendBuffer
+        } else {
+            Limit::Window
+        }
+    }
+
+    /// The window or the pacer, at this rate, ends the burst.
+    pub(super) fn block(&mut self, now: Time, by: Blocked, rate: Option<Rate>) -> bool {
         self.blocked = by;
+        self.note(
+            now,
+            match by {
+                Blocked::Pacer(_) if rate.is_some() && rate == self.max_rate => Limit::MaxRate,
+                Blocked::Pacer(_) => Limit::Pacer,
+                Blocked::Window | Blocked::NoData => Limit::Window,
+            },
+        );
         (self.app_limited, self.cwnd_limited) = (false, true);
         false
     }
