@@ -144,3 +144,8 @@ pub type AnyController =
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// The Rust of the page on stacks.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/how-to/stack.md")]
+struct Page;

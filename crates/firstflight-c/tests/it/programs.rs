@@ -1,4 +1,4 @@
-//! Programs in C and C++, linked with the library.
+//! Programs in C and C++, linked with the library: the examples, and those of the page on stacks.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -80,4 +80,60 @@ fn a_transfer_over_loopback_arrives() {
         Command::new(&program).args(["send", "127.0.0.1", "9", "1", "hystart--"]).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&refused.stderr), "unknown arm or startup `hystart--`\n");
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// The fenced blocks of a language on the page on stacks.
+fn blocks(language: &str) -> Vec<String> {
+    let page = std::fs::read_to_string(here("../../docs/how-to/stack.md")).unwrap();
+    let fence = format!("```{language}\n");
+    page.split(&fence).skip(1).map(|rest| rest.split("```").next().unwrap().to_owned()).collect()
+}
+
+/// Compiles a source with the library and returns what the program prints.
+fn run(compiler_name: &str, standard: &str, extension: &str, source: &str) -> String {
+    let folder =
+        std::env::temp_dir().join(format!("firstflight-page-{extension}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (file, program) = (folder.join(format!("page.{extension}")), folder.join("page"));
+    std::fs::write(&file, source).unwrap();
+    let built = Command::new(compiler_name)
+        .args([standard, "-Wall", "-Wextra", "-Werror", "-I"])
+        .arg(here("include"))
+        .arg("-o")
+        .arg(&program)
+        .arg(&file)
+        .arg(library())
+        .args(["-lpthread", "-ldl", "-lm"])
+        .status();
+    assert!(built.unwrap().success(), "the block of the page compiles");
+    let done = Command::new(&program).output().unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(done.status.success() && done.stderr.is_empty(), "{done:?}");
+    String::from_utf8(done.stdout).unwrap()
+}
+
+#[test]
+fn the_lines_of_the_page_compile_and_run() {
+    if compiler("cc") {
+        let [block] = &blocks("c")[..] else { panic!("one block in C") };
+        let source = format!(
+            "#include <firstflight.h>\n#include <stdio.h>\n#include <stdlib.h>\n\
+             int main(void) {{\nff_time now = 0;\nuint64_t inflight = 0, rtt = 50000000;\n{block}free(sender);\n}}\n"
+        );
+        // Ten packets, and one that was acknowledged.
+        assert_eq!(run("cc", "-std=c11", "c", &source), "window 13200, phase startup\n");
+    }
+    if compiler("c++") {
+        let [of_cpp, of_ns3] = &blocks("cpp")[..] else { panic!("one block in C++, one of ns-3") };
+        let source = format!(
+            "#include <cstdint>\n#include <cstdio>\n#include <firstflight.h>\n#include <stdexcept>\n#include <vector>\n\
+             int main() {{\nff_time now = 0;\nstd::uint64_t rtt = 50000000;\n{of_cpp}}}\n"
+        );
+        assert_eq!(run("c++", "-std=c++17", "cpp", &source), "window 14480\n");
+        // The program that `contrib/ns3/agreement.sh` compiles has the lines for ns-3.
+        let program = std::fs::read_to_string(here("../../contrib/ns3/example.cc")).unwrap();
+        for line in of_ns3.lines() {
+            assert!(program.contains(line), "contrib/ns3/example.cc has not the line {line}");
+        }
+    }
 }
