@@ -107,10 +107,12 @@ try_deb() {
     answers rapid bash -c 'enter "$@"' - firstflight compare
     answers "Check " bash -c 'enter "$@"' - \
         firstflight advise --flows 300 /usr/share/doc/firstflight/examples/satellite.pcap.gz
+    # Small images leave manual pages out, so the package is asked.
+    dpkg-deb --contents "$root/firstflight.deb" >"$work/contents"
+    local file
     for file in man/man1/firstflight-compare.1.gz bash-completion/completions/firstflight \
         zsh/vendor-completions/_firstflight fish/vendor_completions.d/firstflight.fish; do
-        # Small images leave manual pages out: then the package has them.
-        dpkg-deb --contents "$root/firstflight.deb" | grep -q " ./usr/share/$file$" ||
+        grep -q " ./usr/share/$file$" "$work/contents" ||
             { echo "$part: the package has no /usr/share/$file" && exit 1; }
     done
 }

@@ -6,6 +6,7 @@ use crate::terminal::say;
 use clap::{Args, Command};
 use clap_complete::Shell;
 use firstflight_lab::Error;
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]
@@ -50,7 +51,7 @@ pub(crate) fn man(options: &ManOptions, command: Command) -> Result<Done, Error>
 fn with_codes(page: &str) -> String {
     let mut codes = String::from(".SH \"EXIT STATUS\"\n");
     for (code, meaning) in CODES {
-        codes += &format!(".TP\n{code}\n{}\n", meaning.replace('-', "\\-"));
+        let _ = write!(codes, ".TP\n{code}\n{}\n", meaning.replace('-', "\\-"));
     }
     let begin = |section: &str| page.find(&format!("\n.SH {section}\n")).map(|at| at + 1);
     let at = begin("EXTRA").or_else(|| begin("VERSION")).unwrap_or(page.len());
