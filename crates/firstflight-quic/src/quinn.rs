@@ -97,7 +97,9 @@ fn refusal(plan: &Plan) -> Option<&'static str> {
             Some("quinn has no pacing rate to spread a jump with: use noq")
         }
         StartupSpec::Jump(_) => Some("quinn has no pacing rate to spread a jump with: use noq"),
-        StartupSpec::Plumb(_) => Some("quinn has no pacing rate to send trains with: use noq"),
+        StartupSpec::Plumb(_) | StartupSpec::Suss(_) => {
+            Some("quinn has no pacing rate to send trains with: use noq")
+        }
         _ if sender.pace.is_some() => {
             Some("quinn's pacer is always on: leave pace= out, or use noq")
         }
