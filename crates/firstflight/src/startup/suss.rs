@@ -179,9 +179,8 @@ impl Suss {
         (self.part, self.blue, self.window) = (Part::Blue, 0, w.cwnd);
     }
 
-    /// Counts this ACK. On the one that completes the blue part, returns the length of the train,
-    /// scaled to a whole one; `None` inside for a train without a length.
-    fn count(&mut self, ack: &Ack, cx: &Context) -> Option<Option<Nanos>> {
+    /// Counts this ACK. Returns the bytes of the blue part before the ACK that completes it.
+    fn count(&mut self, ack: &Ack, cx: &Context) -> Option<u64> {
         if self.part == Part::Red {
             return None;
         }
@@ -196,9 +195,7 @@ impl Suss {
             return None;
         }
         self.part = Part::Red;
-        // SUSS train-length: of the ACKs before this one, extended to the whole part.
-        let length = ack.now.since(self.start).0;
-        Some((before > 0).then(|| Nanos(mul_div(length, self.blue, before))))
+        Some(before)
     }
 
     /// Whether slow start would go on for two more rounds.
@@ -369,14 +366,18 @@ impl Startup for Suss {
             return self.hystart.grow(ack, acked, w, cx);
         }
         self.roll(ack, *w, cx);
-        let train = self.count(ack, cx);
+        let before = self.count(ack, cx);
         if let Some(paced) = &mut self.paced {
             // SUSS red-still: what red ACKs free is paced like the rest.
             paced.guard.inflight = paced.guard.inflight.saturating_sub(ack.acked);
             return Grown::default();
         }
         let grown = self.hystart.grow(ack, acked, w, cx);
-        if let Some(train) = train.filter(|_| w.in_slow_start()) {
+        if let Some(before) = before.filter(|_| w.in_slow_start()) {
+            // SUSS train-length: of the ACKs before this one, extended to the whole part; none if
+            // this one covers all of it.
+            let length = ack.now.since(self.start).0;
+            let train = (before > 0).then(|| Nanos(mul_div(length, self.blue, before)));
             self.decide(ack, train, w, cx);
         }
         grown
