@@ -3,6 +3,7 @@
 #   shown        the output of commands in README.md and docs/, and the pictures that the site draws from traces
 #   results      docs/results.csv, published results compared with ours (several minutes), and docs/results.md with its pictures
 #   agreement    docs/agreement.md, simulator compared with real QUIC stacks; its last table runs in real time
+#   suss         the table of docs/explain/suss.md: five startups on the same ten paths
 #   startups     docs/startups.md, six startups on ten built-in paths
 #   acks         docs/acks.md, every startup with receivers that acknowledge rarely
 #   pictures     docs/pictures/*.png, screenshots of the reports in Chromium, if they have changed
@@ -11,7 +12,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(shown results agreement startups acks pictures)
+[ ${#parts[@]} -gt 0 ] || parts=(shown results agreement startups suss acks pictures)
 
 firstflight() { "${FIRSTFLIGHT:-$target/release/firstflight}" "$@"; }
 
@@ -34,8 +35,9 @@ for part in "${parts[@]}"; do
         ;;
     agreement) into docs/agreement.md cargo run --quiet --locked --release -p firstflight-lab --features quic --example agreement -- --real 7 ;;
     startups) into docs/startups.md python3 docs/site/startups.py "${FIRSTFLIGHT:-$target/release/firstflight}" ;;
+    suss) python3 docs/site/suss.py "${FIRSTFLIGHT:-$target/release/firstflight}" docs/explain/suss.md ;;
     acks) into docs/acks.md python3 docs/site/acks.py "${FIRSTFLIGHT:-$target/release/firstflight}" ;;
     pictures) python3 docs/site/pictures.py "${FIRSTFLIGHT:-$target/release/firstflight}" docs --reports --write ;;
-    *) echo "regenerate: no part \`$part\`: shown, results, agreement, startups, acks, pictures" && exit 2 ;;
+    *) echo "regenerate: no part \`$part\`: shown, results, agreement, startups, suss, acks, pictures" && exit 2 ;;
     esac
 done

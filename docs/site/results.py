@@ -27,6 +27,7 @@ NAMES = {
     "browser": "Firefox",
     "careful": "Careful Resume",
     "leo": "Low orbits and receive windows",
+    "suss": "SUSS",
 }
 # Words that state size, and colours that everybody tells apart beside them.
 VERDICTS = {

@@ -163,6 +163,7 @@ EXPLAINED = {
     "best": "best",
     "best-published": "best",
     "rapid": "rapid-start",
+    "suss": "suss",
     "bbr": "bbr",
     "bbr3": "bbr",
     "careful": "careful",

@@ -39,6 +39,7 @@ mod run;
 mod sample;
 mod servers;
 mod source;
+mod suss;
 mod values;
 mod verdict;
 mod web_loss;

@@ -80,7 +80,7 @@ impl Plan {
             StartupSpec::Bbr(_) | StartupSpec::Bbr3(_) => rate("for bbr to set"),
             StartupSpec::Careful(params) if params.saved.is_some() => rate("to spread a jump with"),
             StartupSpec::Jump(_) => rate("to spread a jump with"),
-            StartupSpec::Plumb(_) => rate("to send trains with"),
+            StartupSpec::Plumb(_) | StartupSpec::Suss(_) => rate("to send trains with"),
             _ if sender.pace.is_some() => {
                 format!("{stack}'s pacer is always on: leave pace= out, or use {other}")
             }

@@ -21,6 +21,7 @@ fn refusal(arm: &Arm) -> Option<&'static str> {
         StartupSpec::Bbr(_)
         | StartupSpec::Bbr3(_)
         | StartupSpec::Plumb(_)
+        | StartupSpec::Suss(_)
         | StartupSpec::Jump(_) => Some(PACER),
         StartupSpec::Rapid(params) if params.jump.is_some() => {
             Some("smoltcp has no pacer to spread a jump with: use rapid(jump=off)")

@@ -31,6 +31,7 @@ const ARMS: &[&str] = &[
     "jumpstart",
     "plumb",
     "plumb-tolerant",
+    "suss",
     "oracle",
 ];
 

@@ -15,7 +15,7 @@ use firstflight_sim::{
 use proptest::prelude::*;
 
 /// Arms that differ in one thing or another, some only in what they think.
-pub(crate) const ARMS: [&str; 30] = [
+pub(crate) const ARMS: [&str; 31] = [
     "slowstart",
     "slowstart@(iw=11)",
     "slowstart@(pace=off)",
@@ -44,6 +44,7 @@ pub(crate) const ARMS: [&str; 30] = [
     "jumpstart",
     "oracle(exit=100000)",
     "plumb",
+    "suss",
     "bbr",
     "bbr3",
 ];

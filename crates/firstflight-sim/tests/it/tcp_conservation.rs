@@ -13,7 +13,7 @@ use proptest::prelude::*;
 
 const MSS: u64 = 1448;
 
-const ARMS: [&str; 16] = [
+const ARMS: [&str; 17] = [
     "slowstart",
     "slowstart/reno/immediate",
     "slowstart/cubic/sack",
@@ -30,6 +30,7 @@ const ARMS: [&str; 16] = [
     "jumpstart@(pace=on)",
     "plumb@(pace=on)",
     "plumb-tolerant@(pace=on)",
+    "suss",
 ];
 
 fn hosts() -> impl Strategy<Value = Host> {

@@ -61,9 +61,15 @@ fn a_timeout_is_told_and_the_transfer_goes_on() {
 
 #[test]
 fn arms_that_need_what_smoltcp_has_not_are_refused_in_one_line() {
-    for text in
-        ["bbr", "plumb", "jumpstart", "rapid", "careful(saved=100,rtt=50)", "slowstart@(acks=8)"]
-    {
+    for text in [
+        "bbr",
+        "plumb",
+        "suss",
+        "jumpstart",
+        "rapid",
+        "careful(saved=100,rtt=50)",
+        "slowstart@(acks=8)",
+    ] {
         let arm = Arm::parse(text).expect("an arm");
         let refused = Steered::new(Loopback::new(Medium::Ip), 1, &arm, 1460).err();
         let line = refused.expect("refused").to_string();

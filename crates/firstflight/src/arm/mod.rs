@@ -3,7 +3,7 @@
 //!
 //! Every part after the startup is optional and options always stand in parentheses, so that commas
 //! outside them separate arms. What is left out is CUBIC (with the kernel's growth floor behind
-//! Linux's HyStart) and PRR (RFC 9937). Short names stand for whole arms ([`SHORT_NAMES`]). Parsing
+//! Linux's HyStart and SUSS) and PRR (RFC 9937). Short names stand for whole arms ([`SHORT_NAMES`]). Parsing
 //! and printing are inverse: an arm prints every part and the options that differ from their
 //! defaults.
 
@@ -22,9 +22,9 @@ use crate::options::{NoOptions, OptionDoc, Options, Show, Wrong};
 use crate::recovery::{AnyRecovery, Immediate, Prr, RateHalving, Sack, prr, rate_halving, sack};
 use crate::startup::{
     AnyStartup, Bbr, Bbr3, Best, BestPublished, Careful, HyStart, HyStartPlusPlus, JumpStart,
-    LimitedSlowStart, Oracle, Plumb, RapidStart, Search, SlowStart, Startup, bbr, bbr3, best,
+    LimitedSlowStart, Oracle, Plumb, RapidStart, Search, SlowStart, Startup, Suss, bbr, bbr3, best,
     best_published, careful, hystart, hystart_plus_plus, jump_start, limited_slow_start, oracle,
-    plumb, rapid_start, search,
+    plumb, rapid_start, search, suss,
 };
 use crate::units::{Seq, Time};
 use core::fmt;
@@ -105,6 +105,7 @@ parts! {
     Best(best::Params) = "best", "BEST, robust: aim at the bandwidth that ACK spacing shows", "ours, after the BEST slides";
     BestPublished(best_published::Params) = "best-published", "BEST as published, to the bit", "NetDev 0x16, tcp_bw";
     Rapid(rapid_start::Params) = "rapid", "Rapid Start: jump, threefold growth, smooth recovery", "draft-kazuho-ccwg-rapid-start-02";
+    Suss(suss::Params) = "suss", "SUSS: HyStart that grows fourfold while ACK trains stay short", "SIGCOMM 2024, SUSS for Linux 6.8";
     Bbr(bbr::Params) = "bbr", "BBR's Startup and Drain: exit with the estimated BDP", "draft-ietf-ccwg-bbr";
     Bbr3(bbr3::Params) = "bbr3", "BBRv3, a complete controller: no other part applies", "draft-ietf-ccwg-bbr";
     Careful(careful::Params) = "careful", "Careful Resume: jump to half of an earlier window", "RFC 9959";
@@ -326,10 +327,14 @@ impl Arm {
             return Err(ArmError::TooManyParts(text));
         }
         let mut arm = Arm::start(startup)?;
-        if let (StartupSpec::HyStart(params), AvoidanceSpec::Cubic(cubic)) =
-            (&arm.startup, &mut arm.avoidance)
-            && matches!(params.profile, hystart::Profile::Linux | hystart::Profile::Ns3)
-        {
+        let floored = match &arm.startup {
+            StartupSpec::HyStart(params) => {
+                matches!(params.profile, hystart::Profile::Linux | hystart::Profile::Ns3)
+            }
+            StartupSpec::Suss(_) => true,
+            _ => false,
+        };
+        if let (true, AvoidanceSpec::Cubic(cubic)) = (floored, &mut arm.avoidance) {
             // LINUX cubic-floor: the kernel's CUBIC grows by at least 5 % per RTT until the first
             // congestion; without it a window that HyStart left early would look worse
             // than it is in the kernel. NS3 cubic-floor: ns-3's too (CntClamp). A congestion
@@ -409,6 +414,9 @@ impl Arm {
             StartupSpec::Rapid(p) if !paced && p.jump.is_some() => Err(
                 "a jump spreads its window over a round trip and needs the pacer: use rapid(jump=off) or drop pace=off",
             ),
+            StartupSpec::Suss(_) if !paced => {
+                Err("suss without a pacer is hystart: say hystart, or drop pace=off")
+            }
             StartupSpec::Bbr(_) | StartupSpec::Bbr3(_) if !paced => {
                 Err("bbr finds the rate by pacing: drop pace=off")
             }
@@ -437,7 +445,11 @@ impl Arm {
     /// Whether a part of it has the kernel's profile: then its sender does with unused windows as the
     /// kernel does, on every transport.
     fn is_linux(&self) -> bool {
-        let startup = matches!(&self.startup, StartupSpec::HyStart(p) if p.profile == hystart::Profile::Linux);
+        let startup = match &self.startup {
+            StartupSpec::HyStart(params) => params.profile == hystart::Profile::Linux,
+            StartupSpec::Suss(_) => true,
+            _ => false,
+        };
         startup || self.has_linux_avoidance()
     }
 
@@ -450,8 +462,12 @@ impl Arm {
         }
         if let Some(pace) = self.sender.pace {
             config.paced = pace == Pace::On;
-        } else if matches!(self.startup, StartupSpec::Bbr(_) | StartupSpec::Bbr3(_)) {
+        } else if matches!(
+            self.startup,
+            StartupSpec::Bbr(_) | StartupSpec::Bbr3(_) | StartupSpec::Suss(_)
+        ) {
             // BBR pace-1: without its pacer it is no BBR, also where the transport does not pace.
+            // SUSS red-pace: it turns the pacer on.
             config.paced = true;
         }
         if let Some(rate) = self.sender.max_rate {
@@ -508,6 +524,7 @@ impl Arm {
             StartupSpec::Best(params) => Best::new(params).into(),
             StartupSpec::BestPublished(params) => BestPublished::new(params).into(),
             StartupSpec::Rapid(params) => RapidStart::new(params).into(),
+            StartupSpec::Suss(params) => Suss::new(params).into(),
             StartupSpec::Bbr(params) => Bbr::new(params).into(),
             StartupSpec::Bbr3(params) => Bbr3::new(params).into(),
             StartupSpec::Careful(params) => Careful::new(params).into(),

@@ -2,7 +2,7 @@
 
 use super::{
     Bbr, Bbr3, Best, BestPublished, Careful, HyStart, HyStartPlusPlus, JumpStart, LimitedSlowStart,
-    Oracle, Plumb, RapidStart, Search, SlowStart, Startup,
+    Oracle, Plumb, RapidStart, Search, SlowStart, Startup, Suss,
 };
 
 macro_rules! startups {
@@ -76,6 +76,8 @@ startups! {
     Plumb(Plumb),
     /// Rapid Start.
     Rapid(RapidStart),
+    /// SUSS.
+    Suss(Suss),
     /// BBR's startup.
     Bbr(Bbr),
     /// BBR, the whole of it.

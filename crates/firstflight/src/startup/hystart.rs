@@ -272,7 +272,7 @@ impl HyStart {
         }
     }
 
-    fn counted(&self, rtt: Nanos) -> Nanos {
+    pub(super) fn counted(&self, rtt: Nanos) -> Nanos {
         if self.params.profile == Profile::Gvisor { rtt } else { rtt.max(SMALLEST_RTT) }
     }
 
@@ -289,6 +289,20 @@ impl HyStart {
     /// LINUX hystart-train: the length of the train if it exceeds the limit. A gap that is too long
     /// does not move `last_ack`, which ends the train for the rest of the round.
     fn train(&mut self, now: Time, w: Window, cx: &Context) -> Option<Nanos> {
+        self.train_of(now, w, cx, cx.paced, 0)
+    }
+
+    /// The same for the ACKs of the first `1 / 2^share` of a flight: their length stands for
+    /// `2^share` times as much (SUSS). Whether the sender spreads its window over the round trip is
+    /// `spread`.
+    pub(super) fn train_of(
+        &mut self,
+        now: Time,
+        w: Window,
+        cx: &Context,
+        spread: bool,
+        share: u32,
+    ) -> Option<Nanos> {
         let gap = now.since(self.round.last_ack);
         let (alive, limit) = match self.params.profile {
             Profile::Linux => {
@@ -298,7 +312,7 @@ impl HyStart {
                 let path = self.min_rtt + ack_delay(cx.max_burst, rate);
                 // LINUX hystart-limit: pacing alone spreads the window of slow start over about
                 // half an RTT; unpaced, half an RTT of ACKs means a full path.
-                (gap <= TRAIN_GAP, if cx.paced { path } else { Nanos(path.0 / 2) })
+                (gap <= TRAIN_GAP, if spread { path } else { Nanos(path.0 / 2) })
             }
             // GVISOR hystart-train: half the smallest RTT of the previous round; none in the first
             // round.
@@ -312,14 +326,14 @@ impl HyStart {
             return None;
         }
         self.round.last_ack = now;
-        let length = now.since(self.round.start);
+        let length = now.since(self.round.start) * (1 << share);
         (length > limit).then_some(length)
     }
 
     /// Adds the sample to the round; returns the round's minimum if it rose too far. It also runs
     /// with the detector off, because gVisor's train detector needs the minimum of the previous
     /// round.
-    fn delay(&mut self, rtt: Nanos) -> Option<Nanos> {
+    pub(super) fn delay(&mut self, rtt: Nanos) -> Option<Nanos> {
         let round = &mut self.round;
         let enough = round.samples >= N_SAMPLES;
         // LINUX hystart-minimum: only the first eight samples used to lower it, so a falling RTT
@@ -345,10 +359,11 @@ impl HyStart {
         rose.then_some(round.min)
     }
 
-    fn judge(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
-        let Some(rtt) = ack.rtt else { return Verdict::Stay };
+    /// The sample of this ACK if the detectors run on it; ends the round before.
+    pub(super) fn admit(&mut self, ack: &Ack, w: Window, cx: &Context) -> Option<Nanos> {
+        let rtt = ack.rtt?;
         if !self.armed(w) || self.discards(cx) {
-            return Verdict::Stay;
+            return None;
         }
         // LINUX hystart-gate: rounds also end below the low window; nothing else happens there.
         if self.params.roll_at == RollAt::Sample {
@@ -356,11 +371,16 @@ impl HyStart {
         }
         if w.cwnd < self.params.low_window.saturating_mul(cx.mss) {
             self.stats.below_low_window = self.stats.below_low_window.saturating_add(1);
-            return Verdict::Stay;
+            return None;
         }
         if self.params.roll_at == RollAt::BehindGate {
             self.roll(ack);
         }
+        Some(rtt)
+    }
+
+    fn judge(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
+        let Some(rtt) = self.admit(ack, w, cx) else { return Verdict::Stay };
         let train = if self.params.train { self.train(ack.now, w, cx) } else { None };
         let delay = self.delay(self.counted(rtt)).filter(|_| self.params.delay);
         match (train, delay) {
@@ -374,7 +394,22 @@ impl HyStart {
         }
     }
 
-    fn leave(
+    /// Notes what the allowance for batching needs of this ACK.
+    pub(super) fn note(&mut self, ack: &Ack) {
+        (self.outstanding, self.srtt) = (ack.flight.min(MAX_BYTES), ack.srtt.unwrap_or(self.srtt));
+    }
+
+    /// Smallest RTT of the connection; [`Nanos::MAX`] for none.
+    pub(super) fn min_rtt(&self) -> Nanos {
+        self.min_rtt
+    }
+
+    /// Smallest RTT of the round; [`Nanos::MAX`] for none.
+    pub(super) fn round_min(&self) -> Nanos {
+        self.round.min
+    }
+
+    pub(super) fn leave(
         &mut self,
         reason: ExitReason,
         estimate: Nanos,
@@ -440,7 +475,7 @@ impl Startup for HyStart {
     /// [`Leave::estimate`] is the length of the train or the minimum of the round, in ns.
     fn sample(&mut self, ack: &Ack, w: Window, cx: &Context) -> Verdict {
         let verdict = self.judge(ack, w, cx);
-        (self.outstanding, self.srtt) = (ack.flight.min(MAX_BYTES), ack.srtt.unwrap_or(self.srtt));
+        self.note(ack);
         verdict
     }
 

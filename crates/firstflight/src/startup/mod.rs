@@ -22,6 +22,7 @@ pub mod plumb;
 pub mod rapid_start;
 pub mod search;
 mod slow_start;
+pub mod suss;
 
 pub use any::{AnySavedStartup, AnyStartup};
 pub use bbr::Bbr;
@@ -38,6 +39,7 @@ pub use plumb::Plumb;
 pub use rapid_start::RapidStart;
 pub use search::Search;
 pub use slow_start::SlowStart;
+pub use suss::Suss;
 
 pub use crate::event::EpochUse;
 pub use crate::exit::{ExitReason, Handover};

@@ -59,4 +59,5 @@ mod scalable;
 mod search;
 mod size;
 mod sounding;
+mod suss;
 mod told;

@@ -14,7 +14,7 @@ use firstflight::recovery::{
 };
 use firstflight::startup::{
     AnyStartup, Bbr, Bbr3, Best, BestPublished, Careful, HyStart, HyStartPlusPlus, JumpStart,
-    LimitedSlowStart, Oracle, Plumb, RapidStart, Search, SlowStart,
+    LimitedSlowStart, Oracle, Plumb, RapidStart, Search, SlowStart, Suss,
 };
 use firstflight::{AnyController, Context, Controller, Exit};
 
@@ -98,6 +98,7 @@ fn a_controller_stays_below_the_bar_whatever_its_startup() {
         Best,
         BestPublished,
         RapidStart,
+        Suss,
         Bbr,
         Bbr3,
         Careful,
@@ -140,6 +141,7 @@ fn states_are_as_large_as_their_files_say() {
         "startup/best.rs": Best,
         "startup/best_published.rs": BestPublished,
         "startup/rapid_start.rs": RapidStart,
+        "startup/suss.rs": Suss,
         "startup/bbr.rs": Bbr,
         "startup/bbr3.rs": Bbr3,
         "startup/careful.rs": Careful,

@@ -43,6 +43,9 @@ pub(crate) const STARTUPS: &[&str] = &[
     "rapid(jump=off,spread=on)",
     "rapid(jump=60,recovery=off)",
     "rapid(jump=100000iw)",
+    "suss",
+    "suss(max=1)",
+    "suss(max=6)",
     "bbr",
     "bbr(aggregation=on,handover=longterm,ranges=1,rounds=1)",
     "bbr(gain=1.5,drain=1,loss=0.5)",
@@ -170,6 +173,7 @@ impl Choice {
         // The parser refuses a jump without a pacer.
         let jumps = startup.starts_with("jumpstart")
             || startup.starts_with("bbr")
+            || startup.starts_with("suss")
             || startup.contains("saved=")
             || (startup.starts_with("rapid") && !startup.contains("jump=off"));
         let sender = if unpaced && jumps { "" } else { sender };

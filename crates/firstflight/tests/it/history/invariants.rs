@@ -32,6 +32,8 @@ pub(super) struct Watch {
     whole: bool,
     /// Plumb opens its window at once to three times what is in flight, and takes landings back.
     plumb: bool,
+    /// SUSS opens its window as paced packets leave.
+    suss: bool,
     /// It is told where to go, and goes there at once.
     told: bool,
     /// The most that was in flight.
@@ -58,13 +60,9 @@ impl Watch {
             StartupSpec::Careful(params) => params
                 .saved
                 .map(|saved| JumpWindow::Packets((saved / 2).min(params.max.unwrap_or(u32::MAX)))),
-            // What was saved is larger than the first flight, or bounded by it.
-            StartupSpec::Plumb(params) => Some(match params.saved {
-                Some(packets) => {
-                    JumpWindow::Packets(packets.max(2 * iw.div_ceil(mss).min(1_000_000) as u32))
-                }
-                None => JumpWindow::Initial(2),
-            }),
+            StartupSpec::Plumb(params) => {
+                Some(params.saved.map_or(JumpWindow::Initial(2), JumpWindow::Packets))
+            }
             StartupSpec::Oracle(params) if params.rate => Some(JumpWindow::Initial(2)),
             _ => None,
         };
@@ -72,6 +70,9 @@ impl Watch {
             JumpWindow::Initial(times) => iw.saturating_mul(times.into()).min(MAX_BYTES),
             JumpWindow::Packets(packets) => mss.saturating_mul(packets.into()).min(MAX_BYTES),
         });
+        // What was saved is larger than Plumb's first flight, or bounded by it.
+        let flight = matches!(arm.startup, StartupSpec::Plumb(_)).then(|| iw.saturating_mul(2));
+        let jump = jump.max(flight.map(|flight| flight.min(MAX_BYTES)));
         let (plumb, growth) = match arm.startup {
             StartupSpec::Plumb(params) => (true, u64::from(params.growth).max(3)),
             _ => (false, 3),
@@ -79,6 +80,7 @@ impl Watch {
         Watch {
             whole: arm.startup.is_whole(),
             plumb,
+            suss: matches!(arm.startup, StartupSpec::Suss(_)),
             growth,
             told: matches!(arm.startup, StartupSpec::Oracle(params) if params.rate),
             flight: 0,
@@ -222,7 +224,12 @@ impl Watch {
             return self.after("before_send", c);
         }
         if new > old {
-            let jump = self.jump.unwrap_or(0);
+            let mut jump = self.jump.unwrap_or(0);
+            if self.suss {
+                before.signals(&mut |name, value| {
+                    jump = if name == "suss_limit_bytes" { value } else { jump };
+                });
+            }
             assert!(
                 new <= jump,
                 "{arm}: sending raised the window from {old} to {new}, the jump goes to {jump}"
@@ -324,7 +331,9 @@ impl Watch {
         if quiet && before.ssthresh().unwrap_or(UNSET_SSTHRESH) > old {
             let at_once = if self.plumb { 3 * self.flight.max(ack.inflight_before) } else { 0 };
             let most = old.max(self.jump.unwrap_or(0)).max(at_once);
-            let most = most.saturating_add((self.growth - 1) * ack.acked);
+            // SUSS makes room for the packet that its pacer holds.
+            let held = if self.suss { 2 * self.mss } else { 0 };
+            let most = most.saturating_add((self.growth - 1) * ack.acked).saturating_add(held);
             assert!(
                 new <= most,
                 "{arm}: {} acknowledged bytes raised the window from {old} to {new}",
