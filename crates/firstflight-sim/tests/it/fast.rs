@@ -40,6 +40,7 @@ pub(crate) const ARMS: [&str; 26] = [
     "jumpstart",
     "oracle(exit=100000)",
     "plumb",
+    "chirping",
     "bbr",
     "bbr3",
 ];

@@ -32,6 +32,8 @@ pub(super) struct Watch {
     whole: bool,
     /// Plumb opens its window at once to three times what is in flight, and takes landings back.
     plumb: bool,
+    /// Paced Chirping, whose window follows what is in flight until startup is over.
+    chirps: bool,
     /// It is told where to go, and goes there at once.
     told: bool,
     /// The most that was in flight.
@@ -72,6 +74,9 @@ impl Watch {
             JumpWindow::Initial(times) => iw.saturating_mul(times.into()).min(MAX_BYTES),
             JumpWindow::Packets(packets) => mss.saturating_mul(packets.into()).min(MAX_BYTES),
         });
+        // Plumb's first flight is two initial windows of any size.
+        let first_flight = matches!(arm.startup, StartupSpec::Plumb(_)).then(|| 2 * iw);
+        let jump = jump.map(|jump| jump.max(first_flight.unwrap_or(0)).min(MAX_BYTES));
         let (plumb, growth) = match arm.startup {
             StartupSpec::Plumb(params) => (true, u64::from(params.growth).max(3)),
             _ => (false, 3),
@@ -80,6 +85,7 @@ impl Watch {
             whole: arm.startup.is_whole(),
             plumb,
             growth,
+            chirps: matches!(arm.startup, StartupSpec::Chirping(_)),
             told: matches!(arm.startup, StartupSpec::Oracle(params) if params.rate),
             flight: 0,
             arm: arm.to_string(),
@@ -221,6 +227,13 @@ impl Watch {
             );
             return self.after("before_send", c);
         }
+        if self.chirps && before.exit().is_none() {
+            // What is in flight, and the opening or a chirp.
+            let more = self.iw.max(16 * self.mss);
+            let most = old.max(ready.inflight.min(MAX_BYTES) + more);
+            assert!(new <= most, "{arm}: sending raised the window from {old} to {new}");
+            return self.after("before_send", c);
+        }
         if new > old {
             let jump = self.jump.unwrap_or(0);
             assert!(
@@ -323,7 +336,10 @@ impl Watch {
         let quiet = !before.in_recovery() && !c.in_recovery() && !free;
         if quiet && before.ssthresh().unwrap_or(UNSET_SSTHRESH) > old {
             let at_once = if self.plumb { 3 * self.flight.max(ack.inflight_before) } else { 0 };
-            let most = old.max(self.jump.unwrap_or(0)).max(at_once);
+            // It leaves with the window that it has found.
+            let found = c.exit().filter(|_| before.exit().is_none()).map_or(0, |exit| exit.cwnd);
+            let chirp = if self.chirps { found.max(ack.inflight + 16 * self.mss) } else { 0 };
+            let most = old.max(self.jump.unwrap_or(0)).max(at_once).max(chirp);
             let most = most.saturating_add((self.growth - 1) * ack.acked);
             assert!(
                 new <= most,
@@ -331,7 +347,12 @@ impl Watch {
                 ack.acked
             );
         }
-        if quiet && self.used_only && !ack.cwnd_limited && ack.inflight_before < old / 2 {
+        if quiet
+            && self.used_only
+            && !self.chirps
+            && !ack.cwnd_limited
+            && ack.inflight_before < old / 2
+        {
             assert!(
                 new <= old,
                 "{arm}: the window was not used, {} of {old} bytes, and grew to {new}",
