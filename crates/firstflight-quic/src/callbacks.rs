@@ -9,7 +9,7 @@ use std::time::Duration;
 #[cfg(any(feature = "noq", feature = "quinn"))]
 use std::time::Instant;
 
-const ARMS: [&str; 12] = [
+const ARMS: [&str; 13] = [
     "slowstart",
     "slowstart/reno/immediate",
     "hystart++",
@@ -20,6 +20,7 @@ const ARMS: [&str; 12] = [
     "jumpstart",
     "plumb",
     "plumb-tolerant",
+    "chirping",
     "limited/cubic/sack",
     "rapid(jump=off)/reno/halving",
 ];

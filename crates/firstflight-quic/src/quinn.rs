@@ -2,7 +2,7 @@
 //!
 //! Features that quinn lacks, and the consequences:
 //! * A pacing rate: its pacer always releases 5/4 of the window per smoothed RTT. Arms whose
-//!   startup *is* a rate (the jump of `rapid` and of `jumpstart`, the trains of `plumb`),
+//!   startup *is* a rate (the jump of `rapid` and of `jumpstart`, the trains of `plumb`, the chirps of `chirping`),
 //!   `pace=off`, `burst=` and `recgain=` are refused. Without its jump, Rapid Start runs, but its
 //!   growth by 3 per round trip becomes 2.6 and growth by 2 becomes 1.9, with 0.8 and 0.9 of the
 //!   window in flight.
@@ -97,6 +97,7 @@ fn refusal(plan: &Plan) -> Option<&'static str> {
             Some("quinn has no pacing rate to spread a jump with: use noq")
         }
         StartupSpec::Jump(_) => Some("quinn has no pacing rate to spread a jump with: use noq"),
+        StartupSpec::Chirping(_) => Some("quinn has no pacing rate to send chirps with: use noq"),
         StartupSpec::Plumb(_) => Some("quinn has no pacing rate to send trains with: use noq"),
         _ if sender.pace.is_some() => {
             Some("quinn's pacer is always on: leave pace= out, or use noq")

@@ -20,6 +20,7 @@ fn refusal(arm: &Arm) -> Option<&'static str> {
     match &arm.startup {
         StartupSpec::Bbr(_)
         | StartupSpec::Bbr3(_)
+        | StartupSpec::Chirping(_)
         | StartupSpec::Plumb(_)
         | StartupSpec::Jump(_) => Some(PACER),
         StartupSpec::Rapid(params) if params.jump.is_some() => {
