@@ -27,6 +27,7 @@ NAMES = {
     "browser": "Firefox",
     "careful": "Careful Resume",
     "leo": "Low orbits and receive windows",
+    "chirping": "Paced Chirping",
 }
 # Words that state size, and colours that everybody tells apart beside them.
 VERDICTS = {
