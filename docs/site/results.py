@@ -28,6 +28,7 @@ NAMES = {
     "careful": "Careful Resume",
     "leo": "Low orbits and receive windows",
     "suss": "SUSS",
+    "chirping": "Paced Chirping",
 }
 # Words that state size, and colours that everybody tells apart beside them.
 VERDICTS = {

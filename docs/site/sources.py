@@ -167,6 +167,7 @@ EXPLAINED = {
     "bbr": "bbr",
     "bbr3": "bbr",
     "careful": "careful",
+    "chirping": "chirping",
     "jumpstart": "jump-start",
     "plumb": "plumb",
     "oracle": "slow-start",

@@ -2,8 +2,8 @@
 
 use crate::source::{Measure, PAPERS, Paper, Source};
 use crate::{
-    abba, best, browser, careful, cuback, early_retransmit, gvisor, hystart_plus_plus, leo, neqo,
-    prr, rapid_start, suss,
+    abba, best, browser, careful, chirping, cuback, early_retransmit, gvisor, hystart_plus_plus,
+    leo, neqo, prr, rapid_start, suss,
 };
 use firstflight_lab::Error;
 use firstflight_path::suggestion;
@@ -25,6 +25,7 @@ const EXPERIMENTS: [(&str, Measure, &[&str], u64); 13] = [
     ("careful", careful::measured, careful::ARMS, 3),
     ("leo", leo::measured, leo::ARMS, 3),
     ("suss", suss::measured, suss::ARMS, 7),
+    ("chirping", chirping::measured, chirping::ARMS, 3),
 ];
 
 /// Every document, in the order of the list of experiments.

@@ -19,6 +19,7 @@ mod best;
 mod browser;
 mod careful;
 mod chapter;
+mod chirping;
 mod cuback;
 mod documents;
 pub mod early_retransmit;

@@ -9,7 +9,7 @@ use std::time::Duration;
 #[cfg(any(feature = "noq", feature = "quinn"))]
 use std::time::Instant;
 
-const ARMS: [&str; 13] = [
+const ARMS: [&str; 14] = [
     "slowstart",
     "slowstart/reno/immediate",
     "hystart++",
@@ -21,6 +21,7 @@ const ARMS: [&str; 13] = [
     "plumb",
     "plumb-tolerant",
     "suss",
+    "chirping",
     "limited/cubic/sack",
     "rapid(jump=off)/reno/halving",
 ];

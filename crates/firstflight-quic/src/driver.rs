@@ -26,10 +26,15 @@
 //!   starts, and once more with the first RTT sample, the controller restarts with that sample, as
 //!   a controller that sees only data would; but not after half an initial window was sent or a
 //!   packet was lost.
+//! * D7 (chirps): a chirp begins with the packet that leaves, so Paced Chirping gets the bytes in flight
+//!   before it, and data for a whole chirp is assumed to wait. Where data is missing, the gaps of the
+//!   chirp do not fall, and it is not read. While chirps pause for an ACK, the rate is a byte per
+//!   second, so that no tokens collect; the rate for the next packet counts from the last one.
 //! * D6 (probes): quinn does not report that it sends a probe of the path's MTU (RFC 9000, section
 //!   14.4). Acknowledged bytes count as sent.
 
 use crate::plan::Plan;
+use firstflight::arm::StartupSpec;
 use firstflight::controller::Stats;
 use firstflight::signal::rtt::{INITIAL_RTT, Rfc9002Rtt};
 use firstflight::{
@@ -317,14 +322,20 @@ impl Driver {
         } else {
             self.largest.map_or(0, |largest| largest.saturating_add(1))
         };
+        let before = self.inflight;
         self.inflight = self.inflight.saturating_add(bytes);
         self.last_sent = now;
         self.counts.sent = self.counts.sent.saturating_add(bytes);
+        // D2, D7.
+        let (inflight, backlog) = match self.plan.arm.startup {
+            StartupSpec::Chirping(_) => (before, u64::MAX),
+            _ => (self.inflight, self.inflight),
+        };
         let ready = Ready {
             now,
             nxt: Seq(first),
-            inflight: self.inflight,
-            backlog: self.inflight,
+            inflight,
+            backlog,
             srtt: self.srtt,
             idle,
             timeout: self.rtt.pto(MAX_ACK_DELAY),
@@ -597,7 +608,10 @@ impl Driver {
             None => rate.0,
             Some(train) if self.inflight.saturating_add(self.mss) < train.inflight => cap,
             Some(train) => {
-                let gap = train.next.since(self.last_sent);
+                // D7: what leaves after a pause for an ACK has had its time since the last packet.
+                let next =
+                    if train.inflight == 0 { train.next.max(self.ack.now) } else { train.next };
+                let gap = next.since(self.last_sent);
                 Rate::from_bytes_over(self.mss, gap).map_or(cap, |rate| rate.0.clamp(1, cap))
             }
         });

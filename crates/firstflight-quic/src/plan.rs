@@ -81,6 +81,7 @@ impl Plan {
             StartupSpec::Careful(params) if params.saved.is_some() => rate("to spread a jump with"),
             StartupSpec::Jump(_) => rate("to spread a jump with"),
             StartupSpec::Plumb(_) | StartupSpec::Suss(_) => rate("to send trains with"),
+            StartupSpec::Chirping(_) => rate("to send chirps with"),
             _ if sender.pace.is_some() => {
                 format!("{stack}'s pacer is always on: leave pace= out, or use {other}")
             }

@@ -2,10 +2,10 @@
 //!
 //! Features that quinn lacks, and the consequences:
 //! * A pacing rate: its pacer always releases 5/4 of the window per smoothed RTT. Arms whose
-//!   startup *is* a rate (the jump of `rapid` and of `jumpstart`, the trains of `plumb`),
-//!   `pace=off`, `burst=`, `recgain=` and `maxrate=` are refused. Without its jump, Rapid Start
-//!   runs, but its growth by 3 per round trip becomes 2.6 and growth by 2 becomes 1.9, with 0.8 and
-//!   0.9 of the window in flight.
+//!   startup *is* a rate (the jump of `rapid` and of `jumpstart`, the trains of `plumb` and `suss`,
+//!   the chirps of `chirping`), `pace=off`, `burst=`, `recgain=` and `maxrate=` are refused. Without
+//!   its jump, Rapid Start runs, but its growth by 3 per round trip becomes 2.6 and growth by 2
+//!   becomes 1.9, with 0.8 and 0.9 of the window in flight.
 //! * Packet numbers of acknowledged and lost packets: whether a packet is fresh is decided by its
 //!   time of sending. An RTT sample may be that of an older packet if the largest acknowledged one
 //!   carried only an ACK: then it is too long.

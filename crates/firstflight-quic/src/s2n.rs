@@ -39,6 +39,9 @@ use std::time::Duration;
 /// How far the departures may lag behind the clock, so that a late timer costs no rate.
 const LAG: Nanos = Nanos::from_millis(2);
 
+/// The departure of a packet that waits for an ACK.
+const NEVER: Time = Time(u64::MAX);
+
 /// A provider for the arm that `text` names, ready for `with_congestion_controller` of the server's
 /// and the client's builder.
 ///
@@ -241,6 +244,10 @@ impl Controller {
         }
         // Nothing else belongs to this ACK.
         self.driver.settle();
+        // An ACK ends the pause of chirps, whose end the last packet did not know.
+        if self.departure == Some(NEVER) {
+            self.departure = self.driver.next_of_train(now);
+        }
         self.srtt = nanos(smoothed);
     }
 
@@ -393,7 +400,9 @@ impl CongestionController for Controller {
     }
 
     fn earliest_departure_time(&self) -> Option<Timestamp> {
-        self.origin?.checked_add(Duration::from_nanos(self.departure?.0))
+        // What waits for an ACK is held back by the window.
+        let departure = self.departure.filter(|&departure| departure != NEVER)?;
+        self.origin?.checked_add(Duration::from_nanos(departure.0))
     }
 
     fn send_quantum(&self) -> Option<usize> {

@@ -20,6 +20,7 @@ fn refusal(arm: &Arm) -> Option<&'static str> {
     match &arm.startup {
         StartupSpec::Bbr(_)
         | StartupSpec::Bbr3(_)
+        | StartupSpec::Chirping(_)
         | StartupSpec::Plumb(_)
         | StartupSpec::Suss(_)
         | StartupSpec::Jump(_) => Some(PACER),

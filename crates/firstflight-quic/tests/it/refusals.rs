@@ -11,6 +11,7 @@ fn arms_that_need_a_pacing_rate_are_refused_with_the_way_out() {
         ("jumpstart", "noq"),
         ("plumb", "noq"),
         ("suss", "noq"),
+        ("chirping", "noq"),
         ("slowstart@(pace=off)", "pace="),
         ("slowstart@(burst=4)", "burst="),
         ("slowstart@(recgain=2)", "recgain="),

@@ -30,6 +30,7 @@ const ARMS: &[&str] = &[
     "rapid(jump=off)@(pace=off)",
     "jumpstart",
     "plumb",
+    "chirping",
     "plumb-tolerant",
     "suss",
     "oracle",

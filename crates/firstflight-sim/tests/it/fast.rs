@@ -15,7 +15,7 @@ use firstflight_sim::{
 use proptest::prelude::*;
 
 /// Arms that differ in one thing or another, some only in what they think.
-pub(crate) const ARMS: [&str; 31] = [
+pub(crate) const ARMS: [&str; 32] = [
     "slowstart",
     "slowstart@(iw=11)",
     "slowstart@(pace=off)",
@@ -45,6 +45,7 @@ pub(crate) const ARMS: [&str; 31] = [
     "oracle(exit=100000)",
     "plumb",
     "suss",
+    "chirping",
     "bbr",
     "bbr3",
 ];

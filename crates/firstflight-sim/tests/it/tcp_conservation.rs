@@ -29,6 +29,7 @@ const ARMS: [&str; 17] = [
     "rapid@(pace=on)",
     "jumpstart@(pace=on)",
     "plumb@(pace=on)",
+    "chirping@(pace=on)",
     "plumb-tolerant@(pace=on)",
     "suss",
 ];

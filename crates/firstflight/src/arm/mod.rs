@@ -21,10 +21,10 @@ use crate::detection::presets::Early;
 use crate::options::{NoOptions, OptionDoc, Options, Show, Wrong};
 use crate::recovery::{AnyRecovery, Immediate, Prr, RateHalving, Sack, prr, rate_halving, sack};
 use crate::startup::{
-    AnyStartup, Bbr, Bbr3, Best, BestPublished, Careful, HyStart, HyStartPlusPlus, JumpStart,
-    LimitedSlowStart, Oracle, Plumb, RapidStart, Search, SlowStart, Startup, Suss, bbr, bbr3, best,
-    best_published, careful, hystart, hystart_plus_plus, jump_start, limited_slow_start, oracle,
-    plumb, rapid_start, search, suss,
+    AnyStartup, Bbr, Bbr3, Best, BestPublished, Careful, Chirping, HyStart, HyStartPlusPlus,
+    JumpStart, LimitedSlowStart, Oracle, Plumb, RapidStart, Search, SlowStart, Startup, Suss, bbr,
+    bbr3, best, best_published, careful, chirping, hystart, hystart_plus_plus, jump_start,
+    limited_slow_start, oracle, plumb, rapid_start, search, suss,
 };
 use crate::units::{Seq, Time};
 use core::fmt;
@@ -110,6 +110,7 @@ parts! {
     Bbr3(bbr3::Params) = "bbr3", "BBRv3, a complete controller: no other part applies", "draft-ietf-ccwg-bbr";
     Careful(careful::Params) = "careful", "Careful Resume: jump to half of an earlier window", "RFC 9959";
     Plumb(plumb::Params) = "plumb", "Plumb: probe the path with packet trains, grow to its BDP", "ours, docs/plumb.md";
+    Chirping(chirping::Params) = "chirping", "Paced Chirping: find the rate with chirps that leave no queue", "Misund and Briscoe, 2018-2020";
     Jump(jump_start::Params) = "jumpstart", "slow start with an enlarged first window and safe retreat", "Careful Resume draft-04";
     Oracle(oracle::Params) = "oracle", "slow start that knows the BDP; bounds loss, not time", "reference";
 }
@@ -529,6 +530,7 @@ impl Arm {
             StartupSpec::Bbr3(params) => Bbr3::new(params).into(),
             StartupSpec::Careful(params) => Careful::new(params).into(),
             StartupSpec::Plumb(params) => Plumb::new(params).into(),
+            StartupSpec::Chirping(params) => Chirping::new(params).into(),
             StartupSpec::Jump(params) => JumpStart::new(params).into(),
             StartupSpec::Oracle(params) => {
                 Oracle::new(params.exit.unwrap_or(u64::MAX), params.rate).into()

@@ -14,9 +14,9 @@ use crate::units::Nanos;
 /// Packets that a round must have acknowledged before it is judged.
 const ENOUGH: u64 = 8;
 /// ACKs are squeezed if the packets left this many times further apart than the ACKs arrived, ...
-const SQUEEZE: u64 = 4;
+pub(crate) const SQUEEZE: u64 = 4;
 /// ... and further apart than this, the pacer's own grain.
-const GRAIN: Nanos = Nanos::from_micros(100);
+pub(crate) const GRAIN: Nanos = Nanos::from_micros(100);
 /// A bunch is more than this many packets after a silence.
 const LUMP: u64 = 4;
 

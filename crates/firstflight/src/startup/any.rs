@@ -1,8 +1,8 @@
 //! One startup out of all, chosen at run time without a heap or a virtual call.
 
 use super::{
-    Bbr, Bbr3, Best, BestPublished, Careful, HyStart, HyStartPlusPlus, JumpStart, LimitedSlowStart,
-    Oracle, Plumb, RapidStart, Search, SlowStart, Startup, Suss,
+    Bbr, Bbr3, Best, BestPublished, Careful, Chirping, HyStart, HyStartPlusPlus, JumpStart,
+    LimitedSlowStart, Oracle, Plumb, RapidStart, Search, SlowStart, Startup, Suss,
 };
 
 macro_rules! startups {
@@ -74,6 +74,8 @@ startups! {
     BestPublished(BestPublished),
     /// Plumb.
     Plumb(Plumb),
+    /// Paced Chirping.
+    Chirping(Chirping),
     /// Rapid Start.
     Rapid(RapidStart),
     /// SUSS.

@@ -10,6 +10,7 @@ pub mod bbr3;
 pub mod best;
 pub mod best_published;
 pub mod careful;
+pub mod chirping;
 mod forward;
 pub mod hystart;
 pub mod hystart_plus_plus;
@@ -30,6 +31,7 @@ pub use bbr3::Bbr3;
 pub use best::Best;
 pub use best_published::BestPublished;
 pub use careful::Careful;
+pub use chirping::Chirping;
 pub use hystart::HyStart;
 pub use hystart_plus_plus::HyStartPlusPlus;
 pub use jump_start::JumpStart;
@@ -125,7 +127,8 @@ impl Default for Pacing {
 pub struct Train {
     /// Packets leave at once while fewer than this many bytes are in flight.
     pub inflight: u64,
-    /// No further packet leaves before this time.
+    /// No further packet leaves before this time. With `inflight` zero, a single packet leaves at this
+    /// time and the next train follows from [`Startup::on_sent`].
     pub next: Time,
 }
 
@@ -227,7 +230,8 @@ pub trait Startup {
     }
 
     /// The train that is being sent, below the threshold and outside recovery, as of the last
-    /// [`Startup::before_send`]; a pacer releases packets by the train and not by the rate (Plumb).
+    /// [`Startup::before_send`] or [`Startup::on_sent`]; a pacer releases packets by the train and not by
+    /// the rate (Plumb, Paced Chirping).
     fn train(&self) -> Option<Train> {
         None
     }

@@ -13,6 +13,7 @@ mod bbr3;
 mod best;
 mod best_published;
 mod careful;
+mod chirping;
 mod clocks;
 mod conformance;
 mod context;

@@ -13,8 +13,8 @@ use firstflight::recovery::{
     SafeRetreat,
 };
 use firstflight::startup::{
-    AnyStartup, Bbr, Bbr3, Best, BestPublished, Careful, HyStart, HyStartPlusPlus, JumpStart,
-    LimitedSlowStart, Oracle, Plumb, RapidStart, Search, SlowStart, Suss,
+    AnyStartup, Bbr, Bbr3, Best, BestPublished, Careful, Chirping, HyStart, HyStartPlusPlus,
+    JumpStart, LimitedSlowStart, Oracle, Plumb, RapidStart, Search, SlowStart, Suss,
 };
 use firstflight::{AnyController, Context, Controller, Exit};
 
@@ -46,6 +46,7 @@ fn every_part_is_a_plain_value() {
         Bbr,
         Bbr3,
         Careful,
+        Chirping,
         JumpStart,
         Plumb,
         Oracle,
@@ -102,6 +103,7 @@ fn a_controller_stays_below_the_bar_whatever_its_startup() {
         Bbr,
         Bbr3,
         Careful,
+        Chirping,
         JumpStart,
         Plumb,
         Oracle
@@ -145,6 +147,7 @@ fn states_are_as_large_as_their_files_say() {
         "startup/bbr.rs": Bbr,
         "startup/bbr3.rs": Bbr3,
         "startup/careful.rs": Careful,
+        "startup/chirping.rs": Chirping,
         "startup/jump_start.rs": JumpStart,
         "startup/oracle.rs": Oracle,
         "startup/plumb.rs": Plumb,

@@ -34,6 +34,8 @@ pub(super) struct Watch {
     plumb: bool,
     /// SUSS opens its window as paced packets leave.
     suss: bool,
+    /// Paced Chirping, whose window follows what is in flight until startup is over.
+    chirps: bool,
     /// It is told where to go, and goes there at once.
     told: bool,
     /// The most that was in flight.
@@ -82,6 +84,7 @@ impl Watch {
             plumb,
             suss: matches!(arm.startup, StartupSpec::Suss(_)),
             growth,
+            chirps: matches!(arm.startup, StartupSpec::Chirping(_)),
             told: matches!(arm.startup, StartupSpec::Oracle(params) if params.rate),
             flight: 0,
             arm: arm.to_string(),
@@ -223,6 +226,13 @@ impl Watch {
             );
             return self.after("before_send", c);
         }
+        if self.chirps && before.exit().is_none() {
+            // What is in flight, and the opening or a chirp.
+            let more = self.iw.max(16 * self.mss);
+            let most = old.max(ready.inflight.min(MAX_BYTES) + more);
+            assert!(new <= most, "{arm}: sending raised the window from {old} to {new}");
+            return self.after("before_send", c);
+        }
         if new > old {
             let mut jump = self.jump.unwrap_or(0);
             if self.suss {
@@ -330,7 +340,10 @@ impl Watch {
         let quiet = !before.in_recovery() && !c.in_recovery() && !free;
         if quiet && before.ssthresh().unwrap_or(UNSET_SSTHRESH) > old {
             let at_once = if self.plumb { 3 * self.flight.max(ack.inflight_before) } else { 0 };
-            let most = old.max(self.jump.unwrap_or(0)).max(at_once);
+            // It leaves with the window that it has found.
+            let found = c.exit().filter(|_| before.exit().is_none()).map_or(0, |exit| exit.cwnd);
+            let chirp = if self.chirps { found.max(ack.inflight + 16 * self.mss) } else { 0 };
+            let most = old.max(self.jump.unwrap_or(0)).max(at_once).max(chirp);
             // SUSS makes room for the packet that its pacer holds.
             let held = if self.suss { 2 * self.mss } else { 0 };
             let most = most.saturating_add((self.growth - 1) * ack.acked).saturating_add(held);
@@ -340,7 +353,12 @@ impl Watch {
                 ack.acked
             );
         }
-        if quiet && self.used_only && !ack.cwnd_limited && ack.inflight_before < old / 2 {
+        if quiet
+            && self.used_only
+            && !self.chirps
+            && !ack.cwnd_limited
+            && ack.inflight_before < old / 2
+        {
             assert!(
                 new <= old,
                 "{arm}: the window was not used, {} of {old} bytes, and grew to {new}",
