@@ -141,6 +141,7 @@ night: ## what takes hours: fuzzing, hostile input for the whole program, each c
 	NIGHT=1 cargo test --locked -p firstflight-cli --features full --test real -- killed signals
 	NIGHT=1 cargo test --locked -p firstflight-lab --features linux --test real closed_loop -- --nocapture
 	NIGHT=1 FIRSTFLIGHT_DRAWS=1000 cargo test --locked --release -p firstflight-lab --test it decision
+	NIGHT=1 cargo test --locked --release -p firstflight-lab --features tune --test it tune
 	cargo build --locked --release && tests/advise_seeds.py $(TARGET)/release/firstflight --full
 	$(MAKE) kernels
 	cargo run --locked --release -- reproduce --all --report $(TARGET)/published.html

@@ -79,6 +79,7 @@ mod terminal;
 mod traces;
 #[cfg(feature = "field")]
 mod trial;
+mod tune;
 mod ui;
 mod vectors;
 mod version;
@@ -120,6 +121,9 @@ enum Command {
     /// Run an A/B test of arms on a model population of paths
     #[command(after_help = examples::AB)]
     Ab(Box<ab::Options>),
+    /// Find the parameters of an arm that suit a population
+    #[command(after_help = examples::TUNE)]
+    Tune(Box<tune::Options>),
     /// Watch live TCP connections: when would each startup exit?
     #[cfg(all(target_os = "linux", feature = "replay"))]
     #[command(after_help = examples::WATCH)]
@@ -266,6 +270,7 @@ fn carry_out(command: Command) -> Result<Done, Error> {
         Command::Serve(options) => serve::run(&options),
         Command::Fetch(options) => fetch::run(&options),
         Command::Ab(options) => ab::run(&options),
+        Command::Tune(options) => tune::run(&options),
         #[cfg(feature = "replay")]
         Command::Replay(options) => replay::run(&options),
         Command::Populations(options) => populations::run(&options),

@@ -40,7 +40,11 @@ pub mod table;
 pub mod testbed;
 pub mod tolerance;
 pub mod trial;
+#[cfg(feature = "tune")]
+pub mod tune;
 pub mod vectors;
+#[cfg(any(feature = "request", feature = "tune"))]
+mod words;
 
 pub use arms::{DEFAULT_ARMS, NamedArm, Sender, default_of, own_arm, parse_arms};
 pub use compare::{Comparison, Plan};

@@ -27,4 +27,5 @@ mod sweep;
 mod trace_files;
 mod traces;
 mod trial;
+mod tune;
 mod vantages;

@@ -105,6 +105,18 @@ fn answers_are_as_their_schemas_say() {
         &["compare", "--path", policed, "--bytes", "300kB", "--limit", "200ms", "--json", "-"],
         &["compare", "--path", "rate=20Mbit,rtt=80ms,loss=1%", "--bytes", "100kB", "--json", "-"],
         &["ab", "--population", "cdn", "--flows", "40", "--arms", "rapid,plumb", "--json", "-"],
+        &[
+            "tune",
+            "slowstart@(iw=10..20)",
+            "--budget",
+            "60",
+            "--flows",
+            "100",
+            "--holdout",
+            "1000",
+            "--json",
+            "-",
+        ],
         &["advise", sample, "--flows", "40", "--json", "-"],
         &["vectors", "--arms", "slowstart,rapid", "--json", "-"],
     ];

@@ -139,6 +139,13 @@ impl Test {
         Ok((drawn, scenario, app))
     }
 
+    /// The values that a decision uses, of every arm on connection number `index`.
+    #[cfg(feature = "tune")]
+    pub(crate) fn samples(&self, index: u64) -> Result<Vec<Sample>, Error> {
+        let connection = self.connection(index, &[], Checks::None)?;
+        Ok(connection.results.iter().map(FlowResult::sample).collect())
+    }
+
     /// Runs connection number `index`; `worlds` are those of [`Test::worlds`].
     pub(super) fn connection(
         &self,

@@ -108,6 +108,17 @@ pub(super) const TRIAL: Page<'_> = Page {
     scripts: &[include_str!("trial.js")],
 };
 
+/// The page of a tuning.
+#[cfg(feature = "tune")]
+pub(super) const TUNE: Page<'_> = Page {
+    kind: "tuning",
+    skip: "parameters",
+    styles: &[STILL_STYLE, include_str!("ab.css")],
+    body: include_str!("tune.html"),
+    common: STILL_SCRIPTS,
+    scripts: &[include_str!("tune.js")],
+};
+
 /// The page of a diff.
 pub(super) const DIFF: Page<'_> = Page {
     kind: "diff",

@@ -15,6 +15,8 @@ mod sweep;
 mod thin;
 #[cfg(feature = "field")]
 mod trial;
+#[cfg(feature = "tune")]
+mod tune;
 
 pub use compare::{
     Better, Column, Episode, Exit, Fact, Ideal, Level, Loss, Note, Path, Phase, Point, Report, Row,

@@ -13,6 +13,8 @@ mod experiment;
 mod hosts;
 mod refusal;
 mod sharing;
+#[cfg(feature = "tune")]
+mod tune;
 
 pub use ab::{AbRequest, baseline};
 pub use answer::Answer;
@@ -21,6 +23,10 @@ pub use experiment::{Experiment, ExperimentCell, Pairs};
 pub use hosts::{HostArgs, Transport};
 pub use refusal::{line, line_of};
 pub use sharing::SharingArgs;
+#[cfg(feature = "tune")]
+pub use tune::TuneRequest;
+
+pub use crate::words::command_line;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
@@ -136,16 +142,6 @@ pub fn words<R: Args>(pairs: &[(String, String)]) -> Result<Vec<String>, Error> 
 /// Errors of [`words`] and of [`parse`].
 pub fn from_pairs<R: Args>(pairs: &[(String, String)]) -> Result<R, Error> {
     parse(&words::<R>(pairs)?)
-}
-
-/// The command `firstflight` with these words, quoted where a shell needs it.
-pub fn command_line(words: impl Iterator<Item = String>) -> String {
-    let quote = |word: String| {
-        let plain = !word.is_empty()
-            && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_=.,/+:%@".contains(c));
-        if plain { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
-    };
-    std::iter::once("firstflight".to_owned()).chain(words.map(quote)).collect::<Vec<_>>().join(" ")
 }
 
 /// A request with its options as typed, or their defaults, so that it can be passed on.

@@ -30,5 +30,7 @@ mod takeoff;
 mod testbeds;
 mod traces;
 mod traps;
+#[cfg(feature = "tune")]
+mod tune;
 mod vector_power;
 mod vectors;

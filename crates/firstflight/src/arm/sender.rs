@@ -4,7 +4,7 @@ use crate::controller::{Ending, Increase, Relapse};
 use crate::detection::early_retransmit;
 use crate::detection::presets::Preset;
 use crate::named::named;
-use crate::options::{OptionDoc, Options, params};
+use crate::options::{OptionDoc, Options, Range, params};
 use crate::units::{Rate, Ratio};
 
 params! {
@@ -23,11 +23,11 @@ params! {
             "largest pacing rate; also paces a sender that is not paced otherwise, as SO_MAX_PACING_RATE does";
         /// Pacing gain in ordinary recovery (default: 5/4).
         pub recovery_gain: Option<Ratio> = None,
-            "recgain" [some "1 to 4" if |gain: Ratio| gain.num() >= gain.den() && gain.num() <= 4 * gain.den()] "pacing gain in ordinary recovery";
+            "recgain" [some "1 to 4" if |gain: Ratio| gain.num() >= gain.den() && gain.num() <= 4 * gain.den(); Range::Fraction { off: false, low: "1", high: "4" }] "pacing gain in ordinary recovery";
         /// Loss detection of a TCP sender (default: the experiment's).
         pub detection: Option<&'static Preset> = None, "detection" [some of &'static Preset] "loss detection of a TCP sender";
         /// Early retransmit, if the detection preset leaves it to the arm.
-        pub early: Option<early_retransmit::Options> = None, "early" ["off, naive, a, b, ab"]
+        pub early: Option<early_retransmit::Options> = None, "early" ["off, naive, a, b, ab"; Range::Words]
             "early retransmit with detection linux26: no guard, off after reordering (a), delayed by RTT/4 (b)";
         /// ACKs per round trip that a QUIC sender requests from its receiver
         /// (draft-ietf-quic-ack-frequency) (default: no request).

@@ -23,13 +23,13 @@ use super::abba_first::Queue;
 use super::abba_model::{Gain, Line, Point, micros};
 use super::cubic_curve::icbrt;
 use super::{
-    Avoidance, Cuback, Cubic, Cut, FACTOR, OFF_OR_FACTOR, Reduced, Sizes, cuback, cubic, is_factor,
-    is_optional_factor, segment, window,
+    Avoidance, Cuback, Cubic, Cut, FACTOR, FACTORS, OFF_OR_FACTOR, OFF_OR_FACTORS, Reduced, Sizes,
+    cuback, cubic, is_factor, is_optional_factor, segment, window,
 };
 use crate::event::{Ack, Context, Signal, Window};
 use crate::exit::Handover;
 use crate::named::named;
-use crate::options::params;
+use crate::options::{Range, params};
 use crate::signal::rtt_floor::RttFloor;
 use crate::units::{MAX_BYTES, Nanos, Ratio, Time, UNSET_SSTHRESH};
 
@@ -68,13 +68,13 @@ params! {
         pub version: Version = Version::Second, "version" [] "1 of 7 September 2026, 2 with the linear model";
         /// Share of the room that a round trip takes: ABBA 4-accel 2/3, quicly 3/5.
         pub gain: Ratio = Ratio::new(2, 3),
-            "gain" ["a fraction up to 1 of at most three digits" if is_gain] "share of the room that a round trip takes";
+            "gain" ["a fraction up to 1 of at most three digits" if is_gain; Range::Fraction { off: false, low: "0.05", high: "1" }] "share of the room that a round trip takes";
         /// ABBA 4-cap.
         pub cap: bool = true, "cap" [] "bound growth as quicly does until the window before the cut over beta";
         /// Factor of a reduction, at most 1.
-        pub beta: Ratio = Ratio::new(7, 10), "beta" [words FACTOR if is_factor] "decrease factor";
+        pub beta: Ratio = Ratio::new(7, 10), "beta" [words FACTOR if is_factor; FACTORS] "decrease factor";
         /// Factor after marks if it differs; RFC 8511: 0.85.
-        pub abe: Option<Ratio> = None, "abe" [words OFF_OR_FACTOR if is_optional_factor] "decrease factor after ECN marks (RFC 8511: 0.85)";
+        pub abe: Option<Ratio> = None, "abe" [words OFF_OR_FACTOR if is_optional_factor; OFF_OR_FACTORS] "decrease factor after ECN marks (RFC 8511: 0.85)";
         /// RFC 9438 section 4.7.
         pub fast_convergence: bool = true, "fast" [] "fast convergence";
     }

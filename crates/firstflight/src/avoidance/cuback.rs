@@ -17,8 +17,8 @@
 
 use super::cuback_curve::AckCurve;
 use super::{
-    Avoidance, Base, Cut, FACTOR, Factors, OFF_OR_FACTOR, Reduced, Sizes, is_factor,
-    is_optional_factor, segment, window,
+    Avoidance, Base, Cut, FACTOR, FACTORS, Factors, OFF_OR_FACTOR, OFF_OR_FACTORS, Reduced, Sizes,
+    is_factor, is_optional_factor, segment, window,
 };
 use crate::event::{Ack, Context, Signal, Transport, Window};
 use crate::exit::Handover;
@@ -45,12 +45,12 @@ params! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params {
         /// Factor of a reduction, at most 1: 7/10 as in CUBIC.
-        pub beta: Ratio = Ratio::new(7, 10), "beta" [words FACTOR if is_factor] "decrease factor";
+        pub beta: Ratio = Ratio::new(7, 10), "beta" [words FACTOR if is_factor; FACTORS] "decrease factor";
         /// OURS first-beta: the factor of the reduction that ends a slow start, whatever the signal, if it differs.
         pub first_beta: Option<Ratio> = None,
-            "first" [words OFF_OR_FACTOR if is_optional_factor] "decrease factor of the cut that ends slow start";
+            "first" [words OFF_OR_FACTOR if is_optional_factor; OFF_OR_FACTORS] "decrease factor of the cut that ends slow start";
         /// Factor after marks if it differs; RFC 8511: 0.85.
-        pub abe: Option<Ratio> = None, "abe" [words OFF_OR_FACTOR if is_optional_factor] "decrease factor after ECN marks (RFC 8511: 0.85)";
+        pub abe: Option<Ratio> = None, "abe" [words OFF_OR_FACTOR if is_optional_factor; OFF_OR_FACTORS] "decrease factor after ECN marks (RFC 8511: 0.85)";
         /// What beta multiplies; the rate is computed from the same value.
         pub base: Base = Base::Inflight, "base" [] "what the factor multiplies";
         /// RFC 9438 section 4.7.

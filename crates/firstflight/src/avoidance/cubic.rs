@@ -25,8 +25,8 @@
 use super::cubic_curve::{Curve, MAX_US, icbrt};
 use super::cubic_linux::LinuxEpoch;
 use super::{
-    Avoidance, Base, Cut, FACTOR, Factors, MAX_MSS, OFF_OR_FACTOR, Reduced, Sizes, div_carry,
-    is_factor, is_optional_factor, segment, window,
+    Avoidance, Base, Cut, FACTOR, FACTORS, Factors, MAX_MSS, OFF_OR_FACTOR, OFF_OR_FACTORS,
+    Reduced, Sizes, div_carry, is_factor, is_optional_factor, segment, window,
 };
 use crate::event::{Ack, Context, Signal, Transport, Window};
 use crate::exit::Handover;
@@ -51,12 +51,12 @@ params! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params {
         /// Factor of a reduction, at most 1. RFC9438 4.6-beta: 7/10.
-        pub beta: Ratio = Ratio::new(7, 10), "beta" [words FACTOR if is_factor] "decrease factor";
+        pub beta: Ratio = Ratio::new(7, 10), "beta" [words FACTOR if is_factor; FACTORS] "decrease factor";
         /// OURS first-beta: the factor of the reduction that ends a slow start, whatever the signal, if it differs.
         pub first_beta: Option<Ratio> = None,
-            "first" [words OFF_OR_FACTOR if is_optional_factor] "decrease factor of the cut that ends slow start";
+            "first" [words OFF_OR_FACTOR if is_optional_factor; OFF_OR_FACTORS] "decrease factor of the cut that ends slow start";
         /// Factor after marks if it differs: [`Params::ABE`] or nothing.
-        pub abe: Option<Ratio> = None, "abe" [words OFF_OR_FACTOR if is_optional_factor] "decrease factor after ECN marks (RFC 8511: 0.85)";
+        pub abe: Option<Ratio> = None, "abe" [words OFF_OR_FACTOR if is_optional_factor; OFF_OR_FACTORS] "decrease factor after ECN marks (RFC 8511: 0.85)";
         /// What beta multiplies.
         pub base: Base = Base::Inflight, "base" [] "what the factor multiplies";
         /// RFC 9438 section 4.7: a flow that is cut below its last plateau yields by aiming even

@@ -15,7 +15,7 @@
 use super::{Avoidance, Cut, Reduced, Reno, segment, window};
 use crate::event::{Ack, Context, Signal, Window};
 use crate::exit::Handover;
-use crate::options::params;
+use crate::options::{Range, params};
 use crate::signal::mark_share::{MarkShare, ONE, is_gain};
 use crate::units::{MAX_BYTES, Nanos, Ratio, Time};
 
@@ -24,9 +24,9 @@ params! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params {
         /// Weight of a window's share in the smoothed one (RFC8257 3.3-g).
-        pub gain: Ratio = Ratio::new(1, 16), "gain" ["0.01 to 1" if is_gain] "weight of one window in the smoothed share of marks";
+        pub gain: Ratio = Ratio::new(1, 16), "gain" ["0.01 to 1" if is_gain; Range::Fraction { off: false, low: "0.01", high: "1" }] "weight of one window in the smoothed share of marks";
         /// The initial share (RFC8257 3.3-init): with 1 the first cut is a half.
-        pub alpha: Option<Ratio> = Some(Ratio::new(1, 1)), "alpha" ["off, or 0.01 to 1" if is_share] "share of marks assumed before the first window";
+        pub alpha: Option<Ratio> = Some(Ratio::new(1, 1)), "alpha" ["off, or 0.01 to 1" if is_share; Range::Fraction { off: true, low: "0.01", high: "1" }] "share of marks assumed before the first window";
     }
 }
 

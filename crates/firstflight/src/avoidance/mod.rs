@@ -28,6 +28,7 @@ pub use reno::Reno;
 use crate::event::{Ack, Context, Signal, Window};
 use crate::exit::Handover;
 use crate::named::named;
+use crate::options::Range;
 use crate::units::{MAX_BYTES, Nanos, Ratio, Time, mul_div};
 
 /// A reduction that is due.
@@ -202,6 +203,10 @@ impl Factors {
 const FACTOR: &str = "0.05 to below 1, at most four decimals";
 /// The same, where `off` means the ordinary factor.
 const OFF_OR_FACTOR: &str = "off, or 0.05 to below 1, at most four decimals";
+/// The factors worth trying.
+const FACTORS: Range = Range::Fraction { off: false, low: "0.05", high: "0.95" };
+/// The same, or `off`.
+const OFF_OR_FACTORS: Range = Range::Fraction { off: true, low: "0.05", high: "0.95" };
 
 /// Whether `ratio` is a valid decrease factor: below 1, and large enough that the window does not
 /// vanish.

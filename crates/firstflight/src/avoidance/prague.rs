@@ -20,7 +20,7 @@
 use super::{Avoidance, Base, Cut, Reduced, Reno, segment, window};
 use crate::event::{Ack, Context, Signal, Window};
 use crate::exit::Handover;
-use crate::options::params;
+use crate::options::{Range, params};
 use crate::signal::mark_share::{MarkShare, is_gain};
 use crate::units::{MAX_BYTES, Nanos, Ratio, Seq, Time, mul_div};
 
@@ -31,7 +31,7 @@ params! {
         /// Shorter round trips are treated as this one (PRAGUE vrtt-25ms).
         pub reference_ms: u32 = 25, "rtt" [0..=1000 "ms"] "grow and cut as if the RTT were at least this";
         /// Weight of a round trip's share in the smoothed one.
-        pub gain: Ratio = Ratio::new(1, 16), "gain" ["0.01 to 1" if is_gain] "weight of one round trip in the smoothed share of marks";
+        pub gain: Ratio = Ratio::new(1, 16), "gain" ["0.01 to 1" if is_gain; Range::Fraction { off: false, low: "0.01", high: "1" }] "weight of one round trip in the smoothed share of marks";
         /// PRAGUE growth-wait: larger steps after many round trips without a mark.
         pub fast: bool = true, "fast" [] "adjust the rate in 1 ms steps after many round trips without a mark";
     }

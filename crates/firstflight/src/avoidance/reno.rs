@@ -20,8 +20,8 @@
 //! * D4 (Linux): with `profile=linux` a timeout halves the window, not the flight.
 
 use super::{
-    Avoidance, Base, Cut, FACTOR, Factors, OFF_OR_FACTOR, Reduced, div_carry, is_factor,
-    is_optional_factor, segment, window,
+    Avoidance, Base, Cut, FACTOR, FACTORS, Factors, OFF_OR_FACTOR, OFF_OR_FACTORS, Reduced,
+    div_carry, is_factor, is_optional_factor, segment, window,
 };
 use crate::event::{Ack, Context, Signal, Window};
 use crate::exit::Handover;
@@ -45,13 +45,13 @@ params! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params {
         /// Factor of a reduction, at most 1: 1/2 (RFC5681 3.1-eq4, RFC9002 7.3.2-2 `kLossReductionFactor`).
-        pub beta: Ratio = Ratio::new(1, 2), "beta" [words FACTOR if is_factor] "decrease factor";
+        pub beta: Ratio = Ratio::new(1, 2), "beta" [words FACTOR if is_factor; FACTORS] "decrease factor";
         /// OURS first-beta: the factor of the reduction that ends a slow start, whatever the signal, if it differs: an overshoot of two wants a
         /// deeper cut.
         pub first_beta: Option<Ratio> = None,
-            "first" [words OFF_OR_FACTOR if is_optional_factor] "decrease factor of the cut that ends slow start";
+            "first" [words OFF_OR_FACTOR if is_optional_factor; OFF_OR_FACTORS] "decrease factor of the cut that ends slow start";
         /// Factor after marks if it differs: [`Params::ABE`] or nothing.
-        pub abe: Option<Ratio> = None, "abe" [words OFF_OR_FACTOR if is_optional_factor] "decrease factor after ECN marks (RFC 8511: 0.8)";
+        pub abe: Option<Ratio> = None, "abe" [words OFF_OR_FACTOR if is_optional_factor; OFF_OR_FACTORS] "decrease factor after ECN marks (RFC 8511: 0.8)";
         /// What beta multiplies.
         pub base: Base = Base::Inflight, "base" [] "what the factor multiplies";
         /// Arithmetic in use.

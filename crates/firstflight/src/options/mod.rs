@@ -7,7 +7,7 @@
 mod value;
 
 pub use crate::named::Wrong;
-pub use value::{Listed, OptionValue};
+pub use value::{Listed, OptionValue, Range};
 
 use core::fmt;
 
@@ -18,6 +18,8 @@ pub struct OptionDoc {
     pub key: &'static str,
     /// Allowed values.
     pub values: &'static str,
+    /// The same values for a program that tries them.
+    pub range: Range,
     /// Its meaning.
     pub meaning: &'static str,
 }
@@ -109,7 +111,8 @@ pub(crate) fn off_or_within<T: PartialOrd + Copy>(value: Option<T>, low: T, high
 /// brackets and a meaning. The allowed values are one of: `[]` all values of the type ([`Listed`]);
 /// `[1..=50 "unit"]` a range; `[off or 1..=64]` a range of an `Option`; `["in words" if test]` and
 /// `["in words"]` values described in words; `[words NAME if test]` the same with the words in a
-/// constant. A leading `some` is for an `Option` that no value unsets: `[some 1..=1000 "packets"]`,
+/// constant. Values in words end with a [`Range`], as in `["1 to 4" if test; Range::Fraction { .. }]`,
+/// unless they are [`Range::Described`]. A leading `some` is for an `Option` that no value unsets: `[some 1..=1000 "packets"]`,
 /// `[some of Type]`, `[some "in words" if test]`.
 ///
 /// Entries that are not fields may follow the structure: `preset "key": Type [values] "meaning", of
@@ -156,16 +159,19 @@ macro_rules! params {
                 $($crate::options::OptionDoc {
                     key: $pkey,
                     values: $crate::options::params!(@text $ptype, [$($pvalues)*]),
+                    range: $crate::options::params!(@range $ptype, [$($pvalues)*]),
                     meaning: $pmeaning,
                 },)?
                 $($crate::options::OptionDoc {
                     key: $okey,
                     values: $crate::options::params!(@text $otype, [$($ovalues)*]),
+                    range: $crate::options::params!(@range $otype, [$($ovalues)*]),
                     meaning: $omeaning,
                 },)*
                 $($($crate::options::OptionDoc {
                     key: $key,
                     values: $crate::options::params!(@text $type, [$($values)*]),
+                    range: $crate::options::params!(@range $type, [$($values)*]),
                     meaning: $meaning,
                 },)?)*
             ];
@@ -224,9 +230,26 @@ macro_rules! params {
     (@text $type:ty, [off or $low:literal..=$high:literal $($unit:literal)?]) => { concat!("off, or ", $low, " to ", $high $(, " ", $unit)?) };
     (@text $type:ty, [some of $inner:ty]) => { <$inner as $crate::options::Listed>::VALUES };
     (@text $type:ty, [some $($values:tt)+]) => { $crate::options::params!(@text $type, [$($values)+]) };
-    (@text $type:ty, [words $words:ident if $fits:expr]) => { $words };
-    (@text $type:ty, [$words:literal if $fits:expr]) => { $words };
-    (@text $type:ty, [$words:literal]) => { $words };
+    (@text $type:ty, [words $words:ident if $fits:expr $(; $range:expr)?]) => { $words };
+    (@text $type:ty, [$words:literal if $fits:expr $(; $range:expr)?]) => { $words };
+    (@text $type:ty, [$words:literal $(; $range:expr)?]) => { $words };
+
+    (@range $type:ty, []) => { <$type as $crate::options::Listed>::RANGE };
+    (@range $type:ty, [$low:literal..=$high:literal $($unit:literal)?]) => {
+        $crate::options::Range::Whole { off: false, low: $low, high: $high }
+    };
+    (@range $type:ty, [off or $low:literal..=$high:literal $($unit:literal)?]) => {
+        $crate::options::Range::Whole { off: true, low: $low, high: $high }
+    };
+    (@range $type:ty, [some of $inner:ty]) => { <$inner as $crate::options::Listed>::RANGE };
+    (@range $type:ty, [some $($values:tt)+]) => { $crate::options::params!(@range $type, [$($values)+]) };
+    (@range $type:ty, [$($values:tt)*]) => { $crate::options::params!(@described $($values)*) };
+
+    (@described words $words:ident if $fits:expr $(; $range:expr)?) => { $crate::options::params!(@or $($range)?) };
+    (@described $words:literal if $fits:expr $(; $range:expr)?) => { $crate::options::params!(@or $($range)?) };
+    (@described $words:literal $(; $range:expr)?) => { $crate::options::params!(@or $($range)?) };
+    (@or $range:expr) => { $range };
+    (@or) => { $crate::options::Range::Described };
 
     (@read $value:ident, $type:ty, [some of $inner:ty]) => { Some($crate::options::params!(@read $value, $inner, [])) };
     (@read $value:ident, $type:ty, [some $($values:tt)+]) => { Some($crate::options::params!(@read $value, _, [$($values)+])) };
@@ -241,8 +264,8 @@ macro_rules! params {
     (@fits []) => { |_| true };
     (@fits [$low:literal..=$high:literal $($unit:literal)?]) => { |value| $crate::options::within(value, $low, $high) };
     (@fits [off or $low:literal..=$high:literal $($unit:literal)?]) => { |value| $crate::options::off_or_within(value, $low, $high) };
-    (@fits [words $words:ident if $fits:expr]) => { $fits };
-    (@fits [$words:literal if $fits:expr]) => { $fits };
-    (@fits [$words:literal]) => { |_| true };
+    (@fits [words $words:ident if $fits:expr $(; $range:expr)?]) => { $fits };
+    (@fits [$words:literal if $fits:expr $(; $range:expr)?]) => { $fits };
+    (@fits [$words:literal $(; $range:expr)?]) => { |_| true };
 }
 pub(crate) use params;

@@ -4,6 +4,34 @@ use crate::named::Named;
 use crate::units::{Rate, Ratio};
 use core::fmt;
 
+/// The values of an option, as a program enumerates them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Range {
+    /// The words in [`OptionDoc::values`](super::OptionDoc::values), which commas separate.
+    Words,
+    /// Whole numbers.
+    Whole {
+        /// Whether `off` is allowed too.
+        off: bool,
+        /// The smallest.
+        low: u64,
+        /// The largest.
+        high: u64,
+    },
+    /// Fractions, as decimals.
+    Fraction {
+        /// Whether `off` is allowed too.
+        off: bool,
+        /// The smallest.
+        low: &'static str,
+        /// The largest worth trying, where the largest itself is not allowed.
+        high: &'static str,
+    },
+    /// Values of another form, which only [`OptionDoc::values`](super::OptionDoc::values) describes.
+    Described,
+}
+
 /// A value that an option can take.
 pub trait OptionValue: Copy + PartialEq {
     /// Parses `text`; `None` if it is not a valid value.
@@ -19,6 +47,8 @@ pub trait OptionValue: Copy + PartialEq {
 pub trait Listed: OptionValue {
     /// The allowed values, as shown in help and errors.
     const VALUES: &'static str;
+    /// The same values for a program that tries them.
+    const RANGE: Range = Range::Words;
 }
 
 impl<T: Named> OptionValue for T {

@@ -19,7 +19,7 @@
 use super::{ExitReason, Grown, Handover, Heeds, Leave, Pacing, Startup, Status, Verdict};
 use crate::event::{Ack, Context, Phase, Sent, Signal, Timeout, Window};
 use crate::named::named;
-use crate::options::params;
+use crate::options::{Range, params};
 use crate::signal::delivery::{Delivery, Sample};
 use crate::units::{MAX_BYTES, Nanos, Rate, Ratio, Seq, Time};
 
@@ -42,11 +42,11 @@ params! {
     pub struct Params {
         /// `StartupPacingGain`, 4 ln 2.
         pub gain: Ratio = Ratio::new(277, 100),
-            "gain" ["1.5 to 4" if |gain: Ratio| 2 * gain.num() >= 3 * gain.den() && gain.num() <= 4 * gain.den()]
+            "gain" ["1.5 to 4" if |gain: Ratio| 2 * gain.num() >= 3 * gain.den() && gain.num() <= 4 * gain.den(); Range::Fraction { off: false, low: "1.5", high: "4" }]
             "pacing gain while looking for the rate";
         /// `DrainPacingGain`.
         pub drain: Ratio = Ratio::new(1, 2),
-            "drain" ["0.1 to 1" if |gain: Ratio| 10 * gain.num() >= gain.den() && gain.num() <= gain.den()]
+            "drain" ["0.1 to 1" if |gain: Ratio| 10 * gain.num() >= gain.den() && gain.num() <= gain.den(); Range::Fraction { off: false, low: "0.1", high: "1" }]
             "pacing gain while the queue drains";
         /// Rounds without growth by a quarter after which the pipe is full.
         pub rounds: u8 = 3, "rounds" [1..=10] "rounds without growth that indicate a full pipe";
@@ -54,7 +54,7 @@ params! {
         pub ranges: u8 = 6, "ranges" [1..=64] "lost ranges per round at which loss ends Startup";
         /// `LossThresh`.
         pub loss: Ratio = Ratio::new(1, 50),
-            "loss" ["0.001 to 0.5" if |loss: Ratio| 1_000 * loss.num() >= loss.den() && 2 * loss.num() <= loss.den()]
+            "loss" ["0.001 to 0.5" if |loss: Ratio| 1_000 * loss.num() >= loss.den() && 2 * loss.num() <= loss.den(); Range::Fraction { off: false, low: "0.001", high: "0.5" }]
             "loss rate per round above which loss ends Startup";
         /// Whether a rate limited by the peer's window is not a plateau. The draft treats the
         /// peer's window like any other bottleneck.

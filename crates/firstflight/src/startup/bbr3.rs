@@ -27,7 +27,7 @@ mod probe;
 
 use super::{ExitReason, Grown, Heeds, Pacing, Startup, Status, Verdict};
 use crate::event::{Ack, Context, Phase, Ready, Sent, Signal, Timeout, Window};
-use crate::options::params;
+use crate::options::{Range, params};
 use crate::signal::delivery::{Delivery, Remembered, Sample};
 use crate::units::{MAX_BYTES, Nanos, Rate, Ratio, Seq, Time};
 
@@ -37,15 +37,15 @@ params! {
     pub struct Params {
         /// `LossThresh`.
         pub loss: Ratio = Ratio::new(1, 50),
-            "loss" ["0.001 to 0.5" if |loss: Ratio| 1_000 * loss.num() >= loss.den() && 2 * loss.num() <= loss.den()]
+            "loss" ["0.001 to 0.5" if |loss: Ratio| 1_000 * loss.num() >= loss.den() && 2 * loss.num() <= loss.den(); Range::Fraction { off: false, low: "0.001", high: "0.5" }]
             "share lost in a round trip above which a probe went too far";
         /// `Beta`.
         pub beta: Ratio = Ratio::new(7, 10),
-            "beta" ["0.3 to 1" if |beta: Ratio| 10 * beta.num() >= 3 * beta.den() && beta.num() <= beta.den()]
+            "beta" ["0.3 to 1" if |beta: Ratio| 10 * beta.num() >= 3 * beta.den() && beta.num() <= beta.den(); Range::Fraction { off: false, low: "0.3", high: "1" }]
             "the least that a round trip with losses leaves of the short-term model";
         /// `Headroom`.
         pub headroom: Ratio = Ratio::new(3, 20),
-            "headroom" ["above 0 to 0.5" if |room: Ratio| 2 * room.num() <= room.den()]
+            "headroom" ["above 0 to 0.5" if |room: Ratio| 2 * room.num() <= room.den(); Range::Fraction { off: false, low: "0.01", high: "0.5" }]
             "share of the long-term volume left to others while cruising";
         /// Precautionary bandwidth probing.
         pub precaution: bool = true, "precaution" [] "after a probe that lost too much only touch its volume, then try again";

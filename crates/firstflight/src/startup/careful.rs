@@ -20,7 +20,7 @@ use super::hystart_plus_plus::{self, HyStartPlusPlus, SavedStage};
 use super::slow_start::double;
 use super::{Grown, Heeds, Pacing, Resumption, Startup, Status, Verdict};
 use crate::event::{Ack, Context, Phase, Ready, Signal, Timeout, Window};
-use crate::options::params;
+use crate::options::{Range, params};
 use crate::recovery::{CarefulRetreat, OwnRecovery, Retreat};
 use crate::startup::jump::GAIN_JUMP;
 use crate::units::{MAX_BYTES, Nanos, Ratio, Seq, Time};
@@ -37,7 +37,7 @@ params! {
         pub max: Option<u32> = None, "max" [off or 1..=1_000_000 "packets"] "largest jump";
         /// `Beta`: the threshold after a retreat, as a share of the delivered bytes.
         pub beta: Ratio = Ratio::new(1, 2),
-            "beta" ["0.5 to 1" if |beta: Ratio| 2 * beta.num() >= beta.den() && beta.num() <= beta.den()]
+            "beta" ["0.5 to 1" if |beta: Ratio| 2 * beta.num() >= beta.den() && beta.num() <= beta.den(); Range::Fraction { off: false, low: "0.5", high: "1" }]
             "ssthresh after a retreat, as a share of the delivered bytes";
         /// HyStart++ before and after the jump instead of plain slow start.
         pub then_hystart: bool = false, "hystart" [] "HyStart++ instead of slow start";

@@ -33,7 +33,7 @@ use super::{
 };
 use crate::event::{Ack, Context, Timeout, Window};
 use crate::named::named;
-use crate::options::params;
+use crate::options::{Range, params};
 use crate::units::{MAX_BYTES, Nanos, Rate, Ratio, Seq, Time, UNSET_SSTHRESH, mul_div};
 
 /// LINUX hystart-gap: ACKs at most this far apart belong to one train. GVISOR hystart-gap: strictly
@@ -111,7 +111,7 @@ params! {
         /// half, because the current delay was caused by the window one RTT ago, which was half as
         /// large.
         pub exit_scale: Ratio = Ratio::new(1, 1),
-            "scale" ["a factor up to 1" if |scale: Ratio| scale.num() <= scale.den() && scale.num() * 20 >= scale.den()] "window kept at the exit";
+            "scale" ["a factor up to 1" if |scale: Ratio| scale.num() <= scale.den() && scale.num() * 20 >= scale.den(); Range::Fraction { off: false, low: "0.05", high: "1" }] "window kept at the exit";
     }
     preset "profile": Profile [] "implementation whose constants and comparisons apply", of |params| params.profile, make Params::of;
 }

@@ -10,7 +10,7 @@
 //!   sample.
 
 use crate::event::{Ack, Context, Ready, Window};
-use crate::options::{Listed, OptionValue};
+use crate::options::{Listed, OptionValue, Range};
 use crate::units::{Nanos, Ratio, Seq, Time};
 use core::fmt;
 
@@ -51,6 +51,7 @@ impl OptionValue for JumpWindow {
 
 impl Listed for JumpWindow {
     const VALUES: &'static str = "2iw or packets";
+    const RANGE: Range = Range::Whole { off: false, low: 1, high: 100_000 };
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::event::{Ack, Context, Phase, Ready, Signal, Timeout, Window};
 use crate::named::named;
-use crate::options::params;
+use crate::options::{Range, params};
 use crate::recovery::{OwnRecovery, RapidRecovery};
 use crate::signal::rtt_floor::RttFloor;
 use crate::units::{Nanos, Ratio, Seq, Time};
@@ -58,10 +58,10 @@ params! {
         /// Share `K` of the reduction that is charged to acknowledged bytes: 2/3; 11/18 in older
         /// texts.
         pub k: Ratio = Ratio::new(2, 3),
-            "k" ["a fraction below 1" if |k: Ratio| k.num() < k.den()] "share of the reduction that acknowledged bytes pay";
+            "k" ["a fraction below 1" if |k: Ratio| k.num() < k.den(); Range::Fraction { off: false, low: "0.05", high: "0.95" }] "share of the reduction that acknowledged bytes pay";
         /// The jump window, `None` for no jump. 2 x IW in the draft.
         pub jump: Option<JumpWindow> = Some(JumpWindow::Initial(2)),
-            "jump" ["off, 2iw or packets"] "first window, spread over a whole round trip";
+            "jump" ["off, 2iw or packets"; Range::Whole { off: true, low: 1, high: 100_000 }] "first window, spread over a whole round trip";
         /// The build-up threshold.
         pub threshold: Threshold = Threshold::Draft, "threshold" [] "RTT rise that ends threefold growth";
         /// Pace at 1.65 in every round instead of 3 and 2, so that later rounds fill their RTT too.

@@ -4,7 +4,7 @@
 //! Follows: see [`super`], to whose departures D1 to D5 the options refer.
 
 use crate::named::named;
-use crate::options::params;
+use crate::options::{Range, params};
 use crate::recovery::LostRepeat;
 
 /// RFC 6937: how fast the pipe may climb back to the target.
@@ -155,11 +155,11 @@ params! {
         pub lost_repeat: LostRepeat = LostRepeat::CutAgain, "lost" [] "effect of a lost retransmission";
     }
     preset "mode": Mode [] "RFC 9937, a bound of RFC 6937, or the kernel's", of |params| params.mode(), make Params::of_mode;
-    option "safeack": SafeAck ["9937, 2015 (modes 9937 and linux)"]
+    option "safeack": SafeAck ["9937, 2015 (modes 9937 and linux)"; Range::Words]
         "which ACKs add a segment: progress without loss, or a retransmission's as in Linux in 2015",
         get |params| params.safe_ack(),
         set |params, safe_ack| params.set_safe_ack(safe_ack);
-    option "exit": ExitWindow ["target, granted (modes crb, ssrb and ub)"]
+    option "exit": ExitWindow ["target, granted (modes crb, ssrb and ub)"; Range::Words]
         "window at the end: the target, or what the last ACK allowed (RFC 6937 sets none)",
         get |params| params.exit(),
         set |params, exit| params.set_exit(exit);

@@ -3,7 +3,7 @@
 //! Follows: see [`super`].
 
 use crate::named::named;
-use crate::options::{Listed, OptionValue, params};
+use crate::options::{Listed, OptionValue, Range, params};
 use core::fmt;
 
 named! {
@@ -164,4 +164,5 @@ impl OptionValue for CssRounds {
 
 impl Listed for CssRounds {
     const VALUES: &'static str = "off, or 1 to 255";
+    const RANGE: Range = Range::Whole { off: true, low: 1, high: 255 };
 }

@@ -1,6 +1,6 @@
 //! The constants of Plumb.
 
-use crate::options::params;
+use crate::options::{Range, params};
 use crate::units::Ratio;
 
 params! {
@@ -40,7 +40,7 @@ params! {
         pub keep: Option<Ratio> = None,
             "keep" ["off, or a fraction from 0.5 to below 1" if |keep: Option<Ratio>| {
                 keep.is_none_or(|keep| keep.num() < keep.den() && 2 * keep.num() >= keep.den())
-            }]
+            }; Range::Fraction { off: true, low: "0.5", high: "0.99" }]
             "largest share that a reduction keeps when the RTT shows no queue";
     }
 }

@@ -3,7 +3,7 @@
 //! Follows: see [`super`].
 
 use crate::named::named;
-use crate::options::{Listed, OptionValue, params};
+use crate::options::{Listed, OptionValue, Range, params};
 use core::fmt;
 
 /// SEARCH reach-1: the furthest look-back the ring can hold, in bins (`EXTRA`).
@@ -113,6 +113,7 @@ impl OptionValue for MissedBins {
 impl Listed for MissedBins {
     const VALUES: &'static str =
         "off, window, or 1 to 255, 1bins to 255bins, 1initial to 255initial";
+    const RANGE: Range = Range::Described;
 }
 
 named! {

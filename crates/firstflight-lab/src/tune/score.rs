@@ -1,0 +1,177 @@
+//! How a candidate compares with the default on the same connections.
+//!
+//! The default costs 0, less is better, the unit is one percent of time. A candidate that breaks a
+//! limit costs more than any that keeps it.
+
+use crate::decision::{LOSS_POINTS, Limits, Sample};
+use crate::stats::Interval;
+use firstflight_trial::statistics::student::half_width;
+use std::fmt;
+use std::str::FromStr;
+
+/// Groups of connections; the spread of the results without one of them gives the accuracy.
+const GROUPS: usize = 20;
+/// Added to the cost of a candidate that breaks a limit, per limit by which it is exceeded.
+const BROKEN: f64 = 1_000.0;
+/// Share of a limit that a candidate may use: the interval of the hold-out must fit below the rest.
+const USABLE: f64 = 0.75;
+/// Smallest queueing delay that counts, ms, and as a share of the default's, as in a decision.
+const QUEUE_MS: f64 = 5.0;
+const QUEUE_SHARE: f64 = 0.2;
+/// Share of connections that may be over 5 % slower, percent, as in a decision.
+const SLOWER_PCT: f64 = 5.0;
+
+/// What is minimised.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub enum Objective {
+    /// Completion time: geometric mean of the ratios to the default's.
+    #[default]
+    Time,
+    /// The 95th percentile of completion time.
+    P95,
+    /// Completion time, with a price per percentage point of loss, in percent of time.
+    TimeAndLoss(f64),
+}
+
+impl FromStr for Objective {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Objective, String> {
+        let weight = text.strip_prefix("time+loss:").map(str::parse::<f64>);
+        match (text, weight) {
+            ("time", _) => Ok(Objective::Time),
+            ("p95", _) => Ok(Objective::P95),
+            (_, Some(Ok(weight))) if (0.0..=1_000.0).contains(&weight) => {
+                Ok(Objective::TimeAndLoss(weight))
+            }
+            _ => Err("is not an objective; allowed: time, p95, or time+loss:W, where W from 0 to 1000 is the time in % that a point of loss costs".into()),
+        }
+    }
+}
+
+impl fmt::Display for Objective {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Objective::Time => f.write_str("time"),
+            Objective::P95 => f.write_str("p95"),
+            Objective::TimeAndLoss(weight) => write!(f, "time+loss:{weight}"),
+        }
+    }
+}
+
+/// A candidate against the default on the same connections.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Measured {
+    /// What is minimised, with the penalty.
+    pub(super) cost: f64,
+    /// Whether it keeps the limits.
+    pub(super) allowed: bool,
+    /// Logarithm of the geometric mean of the time ratios, percent.
+    pub(super) log_pct: f64,
+    /// More loss, percentage points.
+    pub(super) loss_points: f64,
+}
+
+/// Judges candidates.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Judge {
+    pub(super) objective: Objective,
+    pub(super) limits: Limits,
+}
+
+impl Judge {
+    /// Compares the first connections of both, without those of group `without`.
+    pub(super) fn of(&self, base: &[Sample], arm: &[Sample], without: Option<usize>) -> Measured {
+        let kept = |index: &usize| without != Some(index % GROUPS);
+        let of = || (0..arm.len().min(base.len())).filter(kept).map(|i| (&base[i], &arm[i]));
+        let (mut n, mut log, mut loss, mut queue, mut queued, mut slower) =
+            (0_u64, 0.0, 0_i64, 0_i64, 0_u64, 0_u64);
+        for (base, arm) in of() {
+            n += 1;
+            if arm.ttlb_ns != base.ttlb_ns {
+                log += libm::log(arm.ttlb_ns.max(1) as f64 / base.ttlb_ns.max(1) as f64);
+            }
+            loss += arm.loss_ppb as i64 - base.loss_ppb as i64;
+            queue += arm.queue_p99_us as i64 - base.queue_p99_us as i64;
+            queued += base.queue_p99_us;
+            slower += u64::from(u128::from(arm.ttlb_ns) * 20 > u128::from(base.ttlb_ns) * 21);
+        }
+        let count = n.max(1) as f64;
+        let log_pct = 100.0 * log / count;
+        let loss_points = loss as f64 / count / 1e7;
+        let queue_ms = queue as f64 / count / 1e3;
+        let margin = QUEUE_MS.max(QUEUE_SHARE * queued as f64 / count / 1e3);
+        let Limits { loss_points: most_loss, queue_ms: most_queue, slower_pct } = self.limits;
+        // Who names the price of loss needs no limit.
+        let free = matches!(self.objective, Objective::TimeAndLoss(_));
+        let most_loss = most_loss.or((!free).then_some(LOSS_POINTS));
+        let most_queue = most_queue.or((!free).then_some(margin));
+        let over = |value: f64, most: f64| {
+            let most = USABLE * most;
+            if value > most { (value - most) / most.max(0.01) } else { 0.0 }
+        };
+        let mut excess = over(100.0 * slower as f64 / count, slower_pct.unwrap_or(SLOWER_PCT));
+        excess += most_loss.map_or(0.0, |most| over(loss_points, most));
+        excess += most_queue.map_or(0.0, |most| over(queue_ms, most));
+        let value = match self.objective {
+            Objective::Time => log_pct,
+            Objective::TimeAndLoss(weight) => log_pct + weight * loss_points,
+            Objective::P95 => {
+                let times = |read: fn((&Sample, &Sample)) -> u64| p95(of().map(read).collect());
+                let (base, arm) = (times(|(base, _)| base.ttlb_ns), times(|(_, arm)| arm.ttlb_ns));
+                100.0 * libm::log(arm.max(1) as f64 / base.max(1) as f64)
+            }
+        };
+        let allowed = excess <= 0.0;
+        let cost = if allowed { value } else { value + BROKEN * (1.0 + excess) };
+        Measured { cost, allowed, log_pct, loss_points }
+    }
+
+    /// The difference of what is minimised between two candidates, without penalties: `arm` minus
+    /// `than`, with an interval of coverage `level` from the groups of connections (jackknife).
+    pub(super) fn more(
+        &self,
+        base: &[Sample],
+        arm: &[Sample],
+        than: &[Sample],
+        level: f64,
+    ) -> Interval {
+        let free = Judge {
+            limits: Limits {
+                loss_points: Some(f64::INFINITY),
+                queue_ms: Some(f64::INFINITY),
+                slower_pct: Some(f64::INFINITY),
+            },
+            ..*self
+        };
+        let of = |group| free.of(base, arm, group).cost - free.of(base, than, group).cost;
+        let value = of(None);
+        let without: Vec<f64> = (0..GROUPS).map(|group| of(Some(group))).collect();
+        let n = GROUPS as f64;
+        let mean = without.iter().sum::<f64>() / n;
+        let squares: f64 = without.iter().map(|x| (x - mean).powi(2)).sum();
+        let half = half_width(squares * (n - 1.0) / n, n - 1.0, level);
+        Interval { value, low: value - half, high: value + half }
+    }
+
+    /// Saved time in percent, or in the unit of the objective, from a cost without a penalty.
+    pub(super) fn gain(&self, cost: f64) -> f64 {
+        match self.objective {
+            // Avoids -0.
+            Objective::TimeAndLoss(_) => 0.0 - cost,
+            Objective::Time | Objective::P95 => saved(cost),
+        }
+    }
+}
+
+/// Time saved, percent, from the logarithm of a ratio in percent.
+pub(super) fn saved(log_pct: f64) -> f64 {
+    (1.0 - libm::exp(log_pct / 100.0)) * 100.0 + 0.0
+}
+
+/// The 95th percentile: the smallest value that at least 95 % do not exceed.
+fn p95(mut values: Vec<u64>) -> u64 {
+    let at = (values.len() * 95).div_ceil(100).saturating_sub(1);
+    if values.is_empty() { 0 } else { *values.select_nth_unstable(at).1 }
+}
