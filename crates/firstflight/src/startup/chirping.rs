@@ -343,7 +343,8 @@ pub struct Chirping {
     fed: bool,
     /// The packets of the opening did not leave together.
     scattered: bool,
-    /// Rounds without a readable chirp.
+    /// Whether a chirp could be read since the round began, and rounds without one.
+    readable: bool,
     blind: u8,
     /// Halves of the opening that have not come back.
     halves: u8,
@@ -377,6 +378,7 @@ impl Chirping {
             anew: false,
             fed: false,
             scattered: false,
+            readable: false,
             blind: 0,
             halves: 0,
             gap: 0,
@@ -476,12 +478,13 @@ impl Chirping {
                 let m = self.params.gain.of(u64::from(self.m)).min(1 << 20);
                 self.m = m as u32;
             }
-            // CHIRP 5-blind.
-            self.blind = self.blind.saturating_add(1);
+            // CHIRP 5-blind: no chirp of the round that ends could be read.
+            let readable = core::mem::take(&mut self.readable);
+            self.blind = if readable { 0 } else { self.blind.saturating_add(1) };
         }
         self.round = Round::default();
         self.rounds = self.rounds.saturating_add(1);
-        if self.blind > BLIND {
+        if self.blind >= BLIND {
             self.stop(Stage::Plain);
         }
     }
@@ -564,14 +567,13 @@ impl Chirping {
         let samples = done.samples.get(..done.count.into()).unwrap_or_default();
         if let Some(found) = analyse(samples, self.params.l).filter(|_| !done.odd) {
             self.gap = averaged(self.gap, found);
-            self.blind = 0;
+            self.readable = true;
         }
     }
 
     /// CHIRP 5-sample: one ACK that moves `una`, with an RTT sample.
     fn read(&mut self, ack: &Ack, rtt: Nanos, min: Nanos, srtt: Nanos, cx: &Context) {
-        while let Some(span) = self.ring.front().filter(|span| beyond(ack.una, span.end) > 0) {
-            _ = span;
+        while self.ring.front().is_some_and(|span| beyond(ack.una, span.end) > 0) {
             self.ring.pop();
             self.complete(srtt);
         }
