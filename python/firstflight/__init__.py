@@ -6,9 +6,9 @@
 [True, True]
 
 `compare` runs arms on one path, and `sweep` on many paths that differ in one or two keys. `ab` tests arms against a baseline on a
-population of paths. `reproduce` compares published numbers with ours, `evaluate` evaluates an algorithm as RFC 9743 asks, and `run` runs an
-experiment in a file. Results are `Table`s that pandas, Polars, DuckDB and pyarrow read without copying. `Startup` is the base class for
-your own algorithms; `firstflight.ray` uses several machines.
+population of paths, and `tune` finds the parameters of an arm that suit it. `reproduce` compares published numbers with ours, `evaluate`
+evaluates an algorithm as RFC 9743 asks, and `run` runs an experiment in a file. Results are `Table`s that pandas, Polars, DuckDB and
+pyarrow read without copying. `Startup` is the base class for your own algorithms; `firstflight.ray` uses several machines.
 """
 
 from ._ab import AbResult, ab
@@ -26,6 +26,7 @@ from ._startup import Aim, Hold, Leave, Startup, Verdict
 from ._sweep import Sweep, sweep
 from ._table import Table
 from ._trial import TrialAnswer, trial_analyse
+from ._tune import Tuned, tune
 
 __all__ = [
     "AbResult",
@@ -53,6 +54,7 @@ __all__ = [
     "Sweep",
     "Table",
     "TrialAnswer",
+    "Tuned",
     "Verdict",
     "Window",
     "__version__",
@@ -69,4 +71,5 @@ __all__ = [
     "run",
     "sweep",
     "trial_analyse",
+    "tune",
 ]

@@ -20,6 +20,7 @@ mod supervise;
 mod sweep;
 mod table;
 mod trial;
+mod tune;
 
 use firstflight_lab::Error;
 use firstflight_lab::error::printable;
@@ -81,6 +82,8 @@ mod engine {
     use super::table::Batches;
     #[pymodule_export]
     use super::trial::{TrialAnswer, trial_analyse};
+    #[pymodule_export]
+    use super::tune::{TunePlan, Tuned};
     use super::{Bound, PyModule, PyModuleMethods, PyResult, Refused};
 
     #[pymodule_init]

@@ -105,6 +105,11 @@ fn the_keyword_arguments_of_python_are_the_options() {
             parameters(&compare, &["path", "arms"], &["flows", "apart", "jitter", "cross", "app"]),
         ),
         ("_ab.py", parameters(&ab, &["population", "arms"], &[])),
+        #[cfg(feature = "tune")]
+        (
+            "_tune.py",
+            parameters(&keys::<firstflight_lab::request::TuneRequest>(), &["population"], &[]),
+        ),
         // A cluster has its own idea of how many connections are worth it.
         ("ray.py", parameters(&ab, &["population", "arms"], &["flows"])),
     ];
