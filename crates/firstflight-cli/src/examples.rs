@@ -24,7 +24,7 @@ pub(crate) const TUNE: &str = "\
 Examples:
   firstflight tune 'hystart++(divisor=*)@(iw=10..60)' --population cdn --report tune.html
   firstflight tune 'jumpstart@(iw=10..40)' --population geo --objective p95 --max-loss-cost 0.5
-  firstflight tune 'slowstart/cubic(beta=0.5..0.9)' --objective time+loss:2 --budget 200 --flows 300 --holdout 1000";
+  firstflight tune 'slowstart@(iw=10..60)' --objective time+loss:2 --flows 300 --holdout 1000";
 
 pub(crate) const DIFF: &str = "\
 Examples:

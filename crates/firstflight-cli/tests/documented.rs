@@ -27,7 +27,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::Instant;
 
 /// Languages of blocks that are no commands.
-const NO_COMMANDS: &[&str] = &["diff", "json", "python", "rust", "text", "toml"];
+const NO_COMMANDS: &[&str] = &["c", "cpp", "diff", "json", "python", "rust", "text", "toml"];
 /// How lines begin that nobody may hide outside of a block.
 const PROGRAMS: &[&str] = &["firstflight ", "cargo ", "sudo ", "make ", "pip "];
 

@@ -49,6 +49,23 @@ fn every_arm_takes_as_long_as_in_the_simulator_within_a_twentieth() {
     }
 }
 
+/// noq's pacer is a bucket: tokens that a pause left would let packets of a chirp leave together,
+/// and chirps in bursts are not read.
+#[test]
+fn chirps_leave_the_stack_as_they_leave_the_simulator() {
+    let exits = [&sim::BED as &'static dyn Testbed, &quic::BED].map(|testbed| {
+        let path = "rate=100Mbit,rtt=20ms,queue=40ms";
+        let row = compare(testbed, path, "chirping", 3_000_000, Keep::Rows).rows.remove(0);
+        assert_eq!(row.packets_lost, Some(0), "chirps cause no loss");
+        row.exit.expect("it leaves")
+    });
+    let [sim, quic] = exits;
+    assert_eq!(sim.reason, quic.reason, "an estimate ends both");
+    assert!((sim.time_ms - quic.time_ms).abs() < 2.0, "{} and {} ms", sim.time_ms, quic.time_ms);
+    let apart = sim.cwnd as f64 / quic.cwnd as f64 - 1.0;
+    assert!(apart.abs() < 0.05, "windows of {} and {} bytes", sim.cwnd, quic.cwnd);
+}
+
 #[test]
 fn a_comparison_is_the_same_twice_and_names_its_stacks() {
     let runs = [(); 2].map(|()| {

@@ -214,6 +214,10 @@ const UNSEEN: &[(&[&str], &str)] = &[
         ],
         "no sounding of Plumb confirms a saved window",
     ),
+    (&["suss(max=6)"], "startup ends before a fourth round grows fourfold"),
+    (&["chirping(l=2)", "chirping(l=8)"], "no cross traffic drains within a chirp"),
+    (&["chirping(ecn=ignore)"], "no mark arrives while chirps are sent"),
+    (&["chirping(overload=10000)"], "no queue holds ten seconds"),
     (
         &["cubic(floor20=on)"],
         "it ends with the first congestion, and so does the slow start before it",

@@ -3,8 +3,8 @@
 use super::hypothesis::Kind;
 use super::score::{Seen, after_loss, deviation, is_strange, log_likelihood};
 use super::{Identifier, Round};
-use firstflight::Ratio;
 use firstflight::arm::{AvoidanceSpec, StartupSpec};
+use firstflight::{Ratio, Transport};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -230,12 +230,24 @@ impl Identifier {
     /// that they explain the rest equally well.
     fn sends_alike(&self, one: &Scored, other: &Scored) -> bool {
         let shared = one.before_loss >= LEAST_BEFORE_LOSS
-            && share_recovery(one, other)
-            && (apart_without_repair(one, other).abs() < ALIKE
-                || (one.likelihood - other.likelihood).abs() < ALIKE);
+            && leaves_losses(&one.kind)
+            && leaves_losses(&other.kind)
+            && ((one.likelihood - other.likelihood).abs() < ALIKE
+                || self.differ_in_repair(one, other));
         let rounds = if shared { one.before_loss } else { one.predicted.len() };
         let mut both = one.predicted.iter().zip(&other.predicted).take(rounds);
         both.all(|(one, other)| deviation(*one, *other, self.base.mss.max(1)).abs() <= SAME)
+    }
+
+    /// Whether two startups differ only while the first loss is repaired, by the same recovery. In a
+    /// capture of TCP these round trips say nothing about the startup: it shows a loss later than the
+    /// sender saw it.
+    fn differ_in_repair(&self, one: &Scored, other: &Scored) -> bool {
+        let apart = one.likelihood - one.repair - (other.likelihood - other.repair);
+        self.base.transport == Transport::Tcp
+            && leaves_losses(&one.kind)
+            && leaves_losses(&other.kind)
+            && apart.abs() < ALIKE
     }
 
     fn say(&self, scored: &[Scored], rounds: usize, idle_rounds: usize) -> Identity {
@@ -311,7 +323,10 @@ impl Identifier {
         }
         identity.alike = best
             .iter()
-            .filter(|one| one.deviation <= FITS && is_as_likely(first, one))
+            .filter(|one| {
+                one.deviation <= FITS
+                    && (top - one.likelihood < ALIKE || self.differ_in_repair(first, one))
+            })
             .map(|one| label(one))
             .collect();
         identity.cut = first.cut().map(|cut| (cut * 100.0).round() / 100.0);
@@ -345,24 +360,6 @@ impl Identifier {
     }
 }
 
-/// Whether the connection's recovery repairs the first loss for both.
-fn share_recovery(one: &Scored, other: &Scored) -> bool {
-    leaves_losses(&one.kind) && leaves_losses(&other.kind)
-}
-
-/// By how much one startup is more likely than the other outside the repair of the first loss.
-fn apart_without_repair(one: &Scored, other: &Scored) -> f64 {
-    one.likelihood - one.repair - (other.likelihood - other.repair)
-}
-
-/// Whether the other startup explains the connection as well as the first one. If the same recovery
-/// repairs the first loss for both, the round trips of the repair say nothing about the startup, and
-/// a difference in these alone is none.
-fn is_as_likely(first: &Scored, other: &Scored) -> bool {
-    first.likelihood - other.likelihood < ALIKE
-        || share_recovery(first, other) && apart_without_repair(first, other).abs() < ALIKE
-}
-
 /// Whether the sender had nothing to send, or no hypothesis would have sent as little.
 fn is_idle(round: &Round) -> bool {
     let least = round.predicted.iter().min();
@@ -372,38 +369,4 @@ fn is_idle(round: &Round) -> bool {
 
 fn round(value: f64) -> f64 {
     (value * 1000.0).round() / 1000.0
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Kind, Scored, is_as_likely};
-    use firstflight::Arm;
-
-    fn scored(arm: &str, likelihood: f64, repair: f64) -> Scored {
-        let arm = Arm::parse(arm).unwrap();
-        Scored {
-            startup: 0,
-            kind: Kind::Arm(arm),
-            initial_window: 14_480,
-            likelihood,
-            repair,
-            after_loss: repair,
-            deviation: 0.0,
-            level: None,
-            predicted: Vec::new(),
-            before_loss: 6,
-        }
-    }
-
-    #[test]
-    fn a_repair_that_both_leave_to_one_recovery_does_not_decide() {
-        let search = scored("search", -20.0, -10.0);
-        let slow_start = scored("slowstart", -27.0, -17.5);
-        assert!(is_as_likely(&search, &slow_start), "they differ by 0.5 outside the repair");
-        // Rapid Start repairs the first loss itself, so its repair is its own.
-        let rapid = scored("rapid", -27.0, -17.5);
-        assert!(!is_as_likely(&search, &rapid), "its repair tells it apart");
-        let other = scored("slowstart", -27.0, -15.0);
-        assert!(!is_as_likely(&search, &other), "they differ by 2 outside the repair");
-    }
 }

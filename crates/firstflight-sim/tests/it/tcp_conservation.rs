@@ -13,7 +13,7 @@ use proptest::prelude::*;
 
 const MSS: u64 = 1448;
 
-const ARMS: [&str; 17] = [
+const ARMS: [&str; 18] = [
     "slowstart",
     "slowstart/reno/immediate",
     "slowstart/cubic/sack",

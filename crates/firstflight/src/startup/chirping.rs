@@ -30,7 +30,7 @@ use super::{
 };
 use crate::event::{Ack, Context, Ready, Sent, Signal, Timeout, Transport, Window};
 use crate::named::named;
-use crate::options::params;
+use crate::options::{Range, params};
 use crate::recovery::OwnRecovery;
 use crate::signal::bunches::{GRAIN, SQUEEZE};
 use crate::units::{MAX_BYTES, Nanos, Rate, Ratio, Seq, Time, mul_div};
@@ -85,11 +85,11 @@ params! {
     pub struct Params {
         /// The first gap of a chirp over the estimated gap, 1 to 3.
         pub geometry: Ratio = Ratio::new(2, 1),
-            "geometry" ["a factor from 1 to 3" if |g: Ratio| g.num() >= g.den() && g.num() <= 3 * g.den()]
+            "geometry" ["a factor from 1 to 3" if |g: Ratio| g.num() >= g.den() && g.num() <= 3 * g.den(); Range::Fraction { off: false, low: "1", high: "3" }]
             "first gap of a chirp over the estimated gap";
         /// Growth of the number of chirps per round, 1 to 4.
         pub gain: Ratio = Ratio::new(2, 1),
-            "gain" ["a factor from 1 to 4" if |g: Ratio| g.num() >= g.den() && g.num() <= 4 * g.den()]
+            "gain" ["a factor from 1 to 4" if |g: Ratio| g.num() >= g.den() && g.num() <= 4 * g.den(); Range::Fraction { off: false, low: "1", high: "4" }]
             "growth of the number of chirps per round";
         /// Packets of a rise in delay that has drained again, from which it counts as cross traffic.
         pub l: u8 = 5, "l" [2..=8 "packets"] "shortest drained rise of the delay that counts as cross traffic";
