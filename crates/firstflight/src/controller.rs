@@ -574,14 +574,14 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     pub fn pacing_rate(&self) -> Option<Rate> {
         match self.max_rate() {
             None => self.uncapped_rate(),
-            Some(cap) => self.capped_rate(cap),
+            Some(cap) => Some(self.capped_rate(cap)),
         }
     }
 
     /// A train leaves as fast as the cap allows.
-    fn capped_rate(&self, cap: Rate) -> Option<Rate> {
+    fn capped_rate(&self, cap: Rate) -> Rate {
         let own = if self.train().is_some() { None } else { self.uncapped_rate() };
-        Some(own.map_or(cap, |rate| rate.min(cap)))
+        own.map_or(cap, |rate| rate.min(cap))
     }
 
     #[inline]

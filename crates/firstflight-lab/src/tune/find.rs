@@ -124,7 +124,9 @@ fn simplified<B: Bench>(
             (0..choice.len()).filter(|index| choice[*index] != default[*index]).collect();
         let without = |of: &[usize]| {
             let mut less = choice.clone();
-            of.iter().for_each(|index| less[*index] = default[*index]);
+            for index in of {
+                less[*index] = default[*index];
+            }
             less
         };
         let mut idle: Vec<(f64, usize)> = Vec::new();
@@ -160,7 +162,7 @@ fn pays<B: Bench>(race: &Race<'_, B>, choice: &[usize], than: &[usize]) -> bool 
 /// Levels of a parameter in its profile: both ends, the default, the chosen one, and some between.
 fn profile_levels(parameter: &Parameter, chosen: usize) -> Vec<usize> {
     let last = parameter.levels.len() - 1;
-    let some = last.min(PROFILE - 3).max(1);
+    let some = last.clamp(1, PROFILE - 3);
     let mut levels: Vec<usize> = (0..=some).map(|step| step * last / some).collect();
     levels.extend([parameter.default, chosen]);
     levels.sort_unstable();

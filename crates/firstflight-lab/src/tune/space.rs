@@ -218,7 +218,7 @@ impl Space {
                 let supplied =
                     assumed.iter().find(|(key, _)| piece.name == SENDER && *key == doc.key);
                 let supplied = supplied.map(|(_, value)| value.to_string());
-                match space.parameter(place, doc, asked, &plain, supplied)? {
+                match space.parameter(place, doc, asked, &plain, supplied.as_deref())? {
                     Some(parameter) => space.parameters.push(parameter),
                     None => space.left_out.push(doc.key.to_owned()),
                 }
@@ -240,7 +240,7 @@ impl Space {
         doc: &OptionDoc,
         asked: &str,
         plain: &Arm,
-        supplied: Option<String>,
+        supplied: Option<&str>,
     ) -> Result<Option<Parameter>, Error> {
         let part = self.pieces[place].name.clone();
         let what = |text: &str| {
@@ -251,7 +251,7 @@ impl Space {
             let text = self.with_option(place, doc.key, value);
             Arm::parse(&text).ok()
         };
-        let own = |text: &str| match &supplied {
+        let own = |text: &str| match supplied {
             Some(value) => value == text,
             None => arm(text).as_ref() == Some(plain),
         };
@@ -270,7 +270,7 @@ impl Space {
         if !levels.iter().any(|level| level.is_default) {
             let with =
                 |option: &str| arm(option.split_once('=').map_or(option, |(_, value)| value));
-            let default = supplied.clone().or_else(|| default_of(doc, plain, with));
+            let default = supplied.map(str::to_owned).or_else(|| default_of(doc, plain, with));
             let text = default.map_or_else(|| "unset".to_owned(), |text| as_decimal(&text));
             let at = number(&text).map_or(0, |value| {
                 levels.partition_point(|level| number(&level.text).is_none_or(|x| x < value))

@@ -250,6 +250,38 @@ impl Identifier {
             && apart.abs() < ALIKE
     }
 
+    /// Why no startup can be named, if none can.
+    fn unanswerable(&self, best: &[&Scored], rounds: usize, idle_rounds: usize) -> Option<String> {
+        let first = best.first()?;
+        let label = |one: &Scored| &self.candidates[one.startup].label;
+        let used = rounds - idle_rounds;
+        if used < LEAST_ROUNDS {
+            return Some(format!(
+                "the sender used its window in only {used} round trips: too few to identify it"
+            ));
+        }
+        if (used as f64) < OWN_CHOICE * rounds as f64 {
+            return Some(format!(
+                "in {idle_rounds} of {rounds} round trips the sender was idle or sent less than half of what \
+                 any candidate would have sent"
+            ));
+        }
+        if first.deviation > FITS {
+            return Some(format!(
+                "no candidate explains it: the nearest, {}, is off by {:.0} % in the mean round trip",
+                label(first),
+                (first.deviation.exp() - 1.0) * 100.0
+            ));
+        }
+        // Two startups each explain a part that the other one does not.
+        let other = best.iter().find(|one| one.likelihood > first.likelihood)?;
+        Some(format!(
+            "no candidate explains all of it: {} fits the round trips before the first loss, {} those after it",
+            label(first),
+            label(other)
+        ))
+    }
+
     fn say(&self, scored: &[Scored], rounds: usize, idle_rounds: usize) -> Identity {
         // The best hypothesis for each startup.
         let mut best: Vec<&Scored> = Vec::new();
@@ -290,35 +322,8 @@ impl Identifier {
             "no startup was tried".clone_into(&mut identity.why);
             return identity;
         };
-        let used = rounds - idle_rounds;
-        if used < LEAST_ROUNDS {
-            identity.why = format!(
-                "the sender used its window in only {used} round trips: too few to identify it"
-            );
-            return identity;
-        }
-        if (used as f64) < OWN_CHOICE * rounds as f64 {
-            identity.why = format!(
-                "in {idle_rounds} of {rounds} round trips the sender was idle or sent less than half of what \
-                 any candidate would have sent"
-            );
-            return identity;
-        }
-        if first.deviation > FITS {
-            identity.why = format!(
-                "no candidate explains it: the nearest, {}, is off by {:.0} % in the mean round trip",
-                label(first),
-                (first.deviation.exp() - 1.0) * 100.0
-            );
-            return identity;
-        }
-        // Two startups each explain a part that the other one does not.
-        if let Some(other) = best.iter().find(|one| one.likelihood > first.likelihood) {
-            identity.why = format!(
-                "no candidate explains all of it: {} fits the round trips before the first loss, {} those after it",
-                label(first),
-                label(other)
-            );
+        if let Some(why) = self.unanswerable(&best, rounds, idle_rounds) {
+            identity.why = why;
             return identity;
         }
         identity.alike = best

@@ -80,7 +80,7 @@ impl<S: Combined, L: Company<S>> Ends<S, L> {
     fn told(&self, ack: AckPacket) -> AckPacket {
         let limit = self.flow.as_ref().map_or(ack.limit, |flow| flow.chunks());
         let ack_delay = if self.lie == Some(Lie::Delays) { u32::MAX } else { ack.ack_delay };
-        AckPacket { limit, ack_delay, ..ack }
+        AckPacket { ack_delay, limit, ..ack }
     }
 }
 
@@ -228,13 +228,11 @@ impl<S: Combined, L: Company<S>> flow::Ends for Ends<S, L> {
         if self.flow.is_some() {
             return self.take_limited(now, |ends| ends.take(now, number, chunk, marked));
         }
-        match self.lie {
-            None => self.receiver.on_packet(now, number, chunk, marked),
-            Some(_) => {
-                let ack = self.take(now, number, chunk, marked);
-                ack.map(|ack| self.told(ack))
-            }
+        if self.lie.is_none() {
+            return self.receiver.on_packet(now, number, chunk, marked);
         }
+        let ack = self.take(now, number, chunk, marked);
+        ack.map(|ack| self.told(ack))
     }
     #[inline]
     fn ack_due(&self) -> Option<Time> {

@@ -130,7 +130,7 @@ impl Shape {
     /// CHIRP 4-chirp: the chirp of `n` packets, at least 2, around `gap` ns.
     pub fn of(gap: u64, n: u8, geometry: Ratio) -> Shape {
         let (n, g) = (u64::from(n.max(2)), geometry.of(1 << 10));
-        let first = gap * g >> 10;
+        let first = (gap * g) >> 10;
         // `n` and not `n - 1`: for 16 packets the mean gap is 9/8 of the estimate, the last a quarter.
         let step = (gap * 2 * g.saturating_sub(1 << 10)).div_ceil(n) >> 10;
         let len = (0..n - 1).map(|i| first.saturating_sub(i * step)).sum();
@@ -199,21 +199,20 @@ pub fn analyse(samples: &[Sample], l: u8) -> Option<u64> {
     while i < n {
         if let Some(begun) = open {
             let rise = samples[i].q.checked_sub(samples[begun].q);
-            match rise.filter(|&rise| is_alive(rise, top)) {
-                Some(rise) => top = top.max(rise),
-                None => {
-                    // CHIRP 5-drained: a long rise that drained is cross traffic, so the gaps of its
-                    // rising packets count as they are.
-                    let packets: u32 = samples[begun..i].iter().map(|x| u32::from(x.k)).sum();
-                    if packets >= l.into() {
-                        for j in (begun..i).filter(|&j| rises(j)) {
-                            marked[j] = Some(samples[j].s);
-                        }
+            if let Some(rise) = rise.filter(|&rise| is_alive(rise, top)) {
+                top = top.max(rise);
+            } else {
+                // CHIRP 5-drained: a long rise that drained is cross traffic, so the gaps of its
+                // rising packets count as they are.
+                let packets: u32 = samples[begun..i].iter().map(|x| u32::from(x.k)).sum();
+                if packets >= l.into() {
+                    for j in (begun..i).filter(|&j| rises(j)) {
+                        marked[j] = Some(samples[j].s);
                     }
-                    open = None;
-                    // This packet may begin the next one.
-                    continue;
                 }
+                open = None;
+                // This packet may begin the next one.
+                continue;
             }
         } else if i + 1 < n && rises(i) {
             (open, top) = (Some(i), 0);

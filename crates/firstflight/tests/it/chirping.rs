@@ -21,7 +21,7 @@ const TWO: Ratio = Ratio::new(2, 1);
 /// A chirp around `gap` ns with an ACK per packet, and these queueing delays in ns.
 fn chirp(gap: u64, q: &[u64]) -> Vec<Sample> {
     let shape = Shape::of(gap, 16, TWO);
-    let gaps = |i: usize| (i > 0).then(|| shape.first - (i as u64 - 1) * shape.step).unwrap_or(0);
+    let gaps = |i: usize| if i > 0 { shape.first - (i as u64 - 1) * shape.step } else { 0 };
     q.iter().enumerate().map(|(i, &q)| Sample { q: q as u32, s: gaps(i) as u32, k: 1 }).collect()
 }
 

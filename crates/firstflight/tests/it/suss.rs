@@ -415,7 +415,8 @@ fn a_train_that_leaves_no_room_for_the_paced_part_ends_fourfold_growth() {
 /// D5.
 #[test]
 fn losses_timeouts_and_pauses_end_acceleration_for_good() {
-    let events: [(&str, fn(&mut Hand)); 3] = [
+    type Event = (&'static str, fn(&mut Hand));
+    let events: [Event; 3] = [
         ("a loss", |hand| {
             let ack = Told { lost: MSS, ..hand.told(200 * MS, 0) }.ack();
             let (beta, w, cx) = (Ratio::new(7, 10), hand.w, hand.cx);
@@ -454,7 +455,8 @@ fn windows(arm: &str, mbps: u64, rtt_ms: u64, queue: u64) -> Vec<u64> {
     while seen.len() < 6 {
         let mut check = |before: &AnyController, ack: &Told, _: &AnyController| {
             if ack.una.0 > head {
-                (head, _) = (ack.nxt.0, seen.push(before.cwnd() / MSS));
+                head = ack.nxt.0;
+                seen.push(before.cwnd() / MSS);
             }
         };
         assert!(trip.step(&mut check), "{arm}: nothing is left to acknowledge");
