@@ -7,13 +7,12 @@ from conftest import command
 
 import firstflight as ff
 
-SMALL = {"budget": 60, "flows": 100, "holdout": 400}
 WORDS = ["--budget", "60", "--flows", "100", "--holdout", "400"]
 
 
 @pytest.fixture(scope="module")
 def tuned() -> ff.Tuned:
-    return ff.tune("slowstart@(iw=10..20)", "cdn", **SMALL)
+    return ff.tune("slowstart@(iw=10..20)", "cdn", budget=60, flows=100, holdout=400)
 
 
 def test_a_tuning_is_the_command_s_to_the_byte(binary: str, tuned: ff.Tuned) -> None:
