@@ -66,6 +66,8 @@ def test_rows_are_the_results_of_the_json(geo: ff.Comparison) -> None:
                 expected = result["drops"][name.removeprefix("drops_")]
             elif name.startswith("queue_ms_"):
                 expected = result["queue_ms"][name.removeprefix("queue_ms_")]
+            elif name.startswith("limited_") and name != "limited_by":
+                expected = result["limited"][name.removeprefix("limited_")]
             else:
                 expected = result[name]
             assert value == expected, f"{name} of {row['arm']}: {value}, JSON has {expected}"
@@ -75,7 +77,7 @@ def test_every_field_of_the_json_is_a_column() -> None:
     """And no column is anything else: two schemas of the same rows do not drift apart."""
     result = ff.compare(arms="slowstart", bytes="5MB")
     (row,) = json.loads(result.to_json())["results"]
-    nested = {"exit", "queue_ms", "drops"}
+    nested = {"exit", "limited", "queue_ms", "drops"}
     expected = {key for key in row if key not in nested | {"episodes"}}
     expected |= {f"{outer}_{inner}" for outer in nested for inner in row[outer]}
     assert set(result.rows.column_names) == expected

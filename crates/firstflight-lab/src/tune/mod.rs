@@ -2,7 +2,7 @@
 //!
 //! A search that tries hundreds of candidates always finds one that looks better than the default,
 //! if only by chance. So there are three sets of connections, by seed ([`Set`]). Candidates are
-//! chosen on the training set ([`search`]). On the validation set the best of them are compared
+//! chosen on the training set (`search`). On the validation set the best of them are compared
 //! again, in every world, and every changed parameter that does not pay is put back. One candidate
 //! is then judged beside the default on the hold-out, once, by the rules of [`crate::decision`].
 //! That the default is as good is a likely answer, and a useful one.
