@@ -23,7 +23,7 @@ fn header(column: &Column) -> String {
 /// Columns that are shown only by `--columns` and `--wide`.
 const ON_REQUEST: &[&str] = &["limited by"];
 
-/// Whether the column is shown unless the terminal is too narrow.
+/// True if the table shows this column by default, where the terminal is wide enough.
 fn is_shown(column: &Column) -> bool {
     let Layout { wide, columns, .. } = asked();
     wide || !ON_REQUEST.contains(&column.label.as_str())

@@ -9,13 +9,15 @@
 //! incumbents delivered in the 3 and the 15 seconds after the first newcomer could begin.
 //! `beside=bbr3` has others in CUBIC's place. `docs/site/plumb.py` makes a table of them.
 
+mod settings;
+
 use firstflight::Nanos;
 use firstflight_lab::flows::{App, Flows, SharingFlow};
 use firstflight_lab::{Error, NamedArm, Scenario, parse_arms};
 use firstflight_path::random::Sequence;
 use firstflight_path::{Path, Purpose, Stream};
 use rayon::prelude::*;
-use std::collections::HashMap;
+use settings::Settings;
 
 const SECOND: u64 = 1_000_000_000;
 /// When the first newcomer may begin.
@@ -98,24 +100,15 @@ fn run(cell: Cell, incumbent: &NamedArm, arm: &NamedArm) -> Result<String, Error
 }
 
 fn main() -> Result<(), Error> {
-    let mut set: HashMap<String, String> = [
+    let set = Settings::read([
         ("arms", "slowstart,rapid,plumb"),
         ("seeds", "10"),
         ("seed", "1"),
         ("beside", "hystart/cubic"),
-    ]
-    .map(|(key, value)| (key.into(), value.into()))
-    .into();
-    for argument in std::env::args().skip(1) {
-        let known = argument.split_once('=').filter(|(key, _)| set.contains_key(*key));
-        let (key, value) = known.ok_or_else(|| Error::new(format!("unknown: `{argument}`")))?;
-        set.insert(key.into(), value.into());
-    }
-    let number = |key: &str| {
-        set[key].parse::<u64>().map_err(|_| Error::new(format!("{key} takes a number")))
-    };
-    let incumbent = parse_arms(&set["beside"])?.remove(0);
-    let arms = parse_arms(&set["arms"])?;
+    ])?;
+    let number = |key| set.number(key);
+    let incumbent = parse_arms(set.text("beside"))?.remove(0);
+    let arms = parse_arms(set.text("arms"))?;
     let first = number("seed")?;
     let trials: Vec<(Cell, &NamedArm)> = cells(first..first + number("seeds")?)
         .into_iter()

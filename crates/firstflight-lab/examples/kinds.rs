@@ -9,6 +9,8 @@
 //! mean time, the share lost by all, the time at the 99th percentile and the largest share that one
 //! connection lost. `kinds=NAME,NAME` selects. `docs/site/plumb.py` makes tables of them.
 
+mod settings;
+
 use firstflight::Nanos;
 use firstflight_lab::flows::{App, Flows, SharingFlow};
 use firstflight_lab::{Error, NamedArm, Scenario, parse_arms};
@@ -16,7 +18,7 @@ use firstflight_path::random::Sequence;
 use firstflight_path::{Path, Purpose, Stream};
 use firstflight_sim::Outcome;
 use rayon::prelude::*;
-use std::collections::HashMap;
+use settings::Settings;
 use std::ops::Range;
 
 /// Draws of one path.
@@ -54,7 +56,7 @@ const RATES: Range<f64> = 1.0..1000.0;
 const RTTS: Range<f64> = 5.0..300.0;
 const QUEUES: Range<f64> = 0.1..10.0;
 
-/// What makes the paths of a kind.
+/// Draws one path of a kind.
 type Draw = fn(&mut Chance) -> String;
 
 const KINDS: [(&str, Draw); 21] = [
@@ -190,33 +192,26 @@ impl Cell {
 }
 
 fn main() -> Result<(), Error> {
-    let mut set: HashMap<String, String> = [
+    let set = Settings::read([
         ("arms", "slowstart,rapid,plumb"),
         ("paths", "30"),
         ("crowds", "10"),
         ("bytes", "300000,1000000,5000000"),
         ("seed", "1"),
         ("kinds", ""),
-    ]
-    .map(|(key, value)| (key.into(), value.into()))
-    .into();
-    for argument in std::env::args().skip(1) {
-        let known = argument.split_once('=').filter(|(key, _)| set.contains_key(*key));
-        let (key, value) = known.ok_or_else(|| Error::new(format!("unknown: `{argument}`")))?;
-        set.insert(key.into(), value.into());
-    }
-    let number = |key: &str| {
-        set[key].parse::<u64>().map_err(|_| Error::new(format!("{key} takes a number")))
+    ])?;
+    let number = |key| set.number(key);
+    let (arms, cubic) = (parse_arms(set.text("arms"))?, &parse_arms("hystart/cubic")?[0]);
+    let wanted = |kind: &str| {
+        set.text("kinds").is_empty() || set.text("kinds").split(',').any(|k| k == kind)
     };
-    let (arms, cubic) = (parse_arms(&set["arms"])?, &parse_arms("hystart/cubic")?[0]);
-    let wanted = |kind: &str| set["kinds"].is_empty() || set["kinds"].split(',').any(|k| k == kind);
     let seed = number("seed")?;
     let mut cells = Vec::new();
     for (number_of_kind, (kind, draw)) in KINDS.iter().enumerate().filter(|(_, k)| wanted(k.0)) {
         for index in 0..number("paths")? {
             let index = 1_000_000 * number_of_kind as u64 + index;
             let path = draw(&mut Chance::new(seed, index, Purpose::Class));
-            for bytes in set["bytes"].split(',').filter_map(|bytes| bytes.parse().ok()) {
+            for bytes in set.text("bytes").split(',').filter_map(|bytes| bytes.parse().ok()) {
                 cells.push(Cell::Alone { kind, path: path.clone(), bytes, seed: seed + index });
             }
         }

@@ -12,6 +12,8 @@
 //! the window that it saved is multiplied).
 //! `docs/site/plumb.py` makes tables of them.
 
+mod settings;
+
 use firstflight::event::{Ack, Context, Window};
 use firstflight::resume::{Saved, is_resumable};
 use firstflight::startup::{Grown, Startup};
@@ -27,7 +29,7 @@ use firstflight_path::random::Sequence;
 use firstflight_path::{Path, Purpose, Stream, builtins};
 use firstflight_sim::{App, Outcome};
 use rayon::prelude::*;
-use std::collections::HashMap;
+use settings::Settings;
 use std::sync::Arc;
 
 /// The idea: growth by three while the last RTT is at most a tenth above the smallest, else by two.
@@ -208,7 +210,7 @@ impl Trial {
 }
 
 fn main() -> Result<(), Error> {
-    let mut set: HashMap<String, String> = [
+    let set = Settings::read([
         ("arms", "mine,slowstart,hystart++,rapid,plumb"),
         ("paths", "rapid-slide,gvisor"),
         ("bytes", "1000000,5000000"),
@@ -218,43 +220,35 @@ fn main() -> Result<(), Error> {
         ("flows", "100"),
         ("host", "quic"),
         ("saved", ""),
-    ]
-    .map(|(key, value)| (key.into(), value.into()))
-    .into();
-    for argument in std::env::args().skip(1) {
-        let known = argument.split_once('=').filter(|(key, _)| set.contains_key(*key));
-        let (key, value) = known.ok_or_else(|| Error::new(format!("unknown: `{argument}`")))?;
-        set.insert(key.into(), value.into());
-    }
-    let number = |key: &str| {
-        set[key].parse::<u64>().map_err(|_| Error::new(format!("{key} takes a number")))
-    };
-    let (arms, seed) = (arms(&set["arms"])?, number("seed")?);
-    let host = match set["host"].as_str() {
+    ])?;
+    let number = |key| set.number(key);
+    let (arms, seed) = (arms(set.text("arms"))?, number("seed")?);
+    let host = match set.text("host") {
         "quic" => Hosts::default(),
         detection => hosts_of_tcp(detection)?,
     };
     let factor = |times: &str| times.parse().map_err(|_| Error::new("saved takes numbers"));
     let saved: Result<Vec<f64>, Error> =
-        set["saved"].split(',').filter(|times| !times.is_empty()).map(factor).collect();
+        set.text("saved").split(',').filter(|times| !times.is_empty()).map(factor).collect();
     let saved = saved?;
     println!("kind\tplace\ttrial\tbytes\tarm\tttlb_ms\tloss\tqueue_p99_ms");
     // Trials run side by side, their lines stand in order.
     let mut trials = Vec::new();
     let cubic = &parse_arms("hystart/cubic")?[0];
-    let count = set["paths"]
+    let count = set
+        .text("paths")
         .strip_prefix("mixed:")
         .map(|count| count.parse::<u64>().map_err(|_| Error::new("mixed: takes a number")));
     let count = count.transpose()?;
     for index in 0..count.unwrap_or(0) {
         trials.push(mixed(seed, index, cubic)?);
     }
-    let named = if count.is_some() { "" } else { &set["paths"] };
+    let named = if count.is_some() { "" } else { set.text("paths") };
     for trial in &mut trials {
         trial.scenario.host = host;
     }
     for (name, path) in paths(named, seed)? {
-        for bytes in set["bytes"].split(',').filter_map(|bytes| bytes.parse().ok()) {
+        for bytes in set.text("bytes").split(',').filter_map(|bytes| bytes.parse().ok()) {
             let scenario = Scenario { host, ..Scenario::new(path.clone(), bytes) };
             for seed in seed..seed + number("seeds")? {
                 let place = name.clone();
@@ -270,7 +264,7 @@ fn main() -> Result<(), Error> {
             }
         }
     }
-    for name in set["populations"].split(',').filter(|name| !name.is_empty()) {
+    for name in set.text("populations").split(',').filter(|name| !name.is_empty()) {
         let unknown = || Error::new(format!("no population `{name}`"));
         let population: Population =
             population::builtin::population(name).ok_or_else(unknown)??;

@@ -9,11 +9,13 @@
 //! small, for as long as they make it worse; medians of three seeds. `beside` is a second arm whose
 //! numbers stand on the same lines.
 
+mod settings;
+
 use firstflight_lab::{Error, NamedArm, Scenario, parse_arms};
 use firstflight_path::random::Sequence;
 use firstflight_path::{Path, Purpose, Stream};
 use rayon::prelude::*;
-use std::collections::HashMap;
+use settings::Settings;
 
 /// A path as a point: rate, round trip, queue, loss, jitter and return path, each from 0 to 1.
 type Point = [f64; 6];
@@ -95,28 +97,19 @@ fn climb(seed: u64, start: u64, bytes: u64, arms: &[NamedArm]) -> Result<(f64, P
 }
 
 fn main() -> Result<(), Error> {
-    let mut set: HashMap<String, String> = [
+    let set = Settings::read([
         ("arm", "plumb"),
         ("beside", "plumb(version=1)"),
         ("bytes", "1000000"),
         ("starts", "40"),
         ("seed", "1"),
         ("show", "10"),
-    ]
-    .map(|(key, value)| (key.into(), value.into()))
-    .into();
-    for argument in std::env::args().skip(1) {
-        let known = argument.split_once('=').filter(|(key, _)| set.contains_key(*key));
-        let (key, value) = known.ok_or_else(|| Error::new(format!("unknown: `{argument}`")))?;
-        set.insert(key.into(), value.into());
-    }
-    let number = |key: &str| {
-        set[key].parse::<u64>().map_err(|_| Error::new(format!("{key} takes a number")))
-    };
+    ])?;
+    let number = |key| set.number(key);
     let (bytes, seed) = (number("bytes")?, number("seed")?);
     let mut arms = parse_arms("slowstart,rapid")?;
-    arms.extend(parse_arms(&set["arm"])?);
-    arms.extend(parse_arms(&set["beside"])?);
+    arms.extend(parse_arms(set.text("arm"))?);
+    arms.extend(parse_arms(set.text("beside"))?);
     if arms.len() != 4 {
         return Err(Error::new("arm and beside are one arm each"));
     }

@@ -28,7 +28,7 @@ pub struct Outcome {
     pub drops: Option<Drops>,
     /// Exit from slow start, if it happened and was observed.
     pub exit: Option<Exit>,
-    /// Whether the sender's largest pacing rate was in force at that exit; `None` without one.
+    /// True if the sender's largest pacing rate capped it at that exit; `None` without such a rate.
     pub exit_capped: Option<bool>,
     /// For how long each reason kept the sender from sending.
     pub limited: Option<Limits>,

@@ -19,7 +19,7 @@ pub struct TuneRequest {
     /// Population: a name listed by `firstflight populations`, or a TOML or CSV file; knobs in parentheses, as in `cdn(q=0.8)`
     #[arg(long, default_value = "cdn", value_parser = named())]
     population: String,
-    /// What to minimise: time, p95 (of time), or time+loss:W, where W is the time in % that a percentage point of loss costs
+    /// Objective to minimise: time, p95 (of time), or time+loss:W, where W is the time in % that a percentage point of loss costs
     #[arg(long, default_value = "time", value_parser = str::parse::<Objective>)]
     objective: Objective,
     #[command(flatten)]

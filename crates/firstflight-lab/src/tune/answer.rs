@@ -12,7 +12,7 @@ pub struct Experiment {
     pub arm: String,
     /// Name of the population.
     pub population: String,
-    /// What is minimised: `time`, `p95` or `time+loss:W`.
+    /// The objective, which is minimised: `time`, `p95` or `time+loss:W`.
     pub objective: String,
     /// The acceptable cost; the margins of a decision apply where a value is absent.
     pub limits: Limits,
@@ -49,7 +49,7 @@ pub struct Point {
     pub time_pct: f64,
     /// Increase of loss against the default arm, percentage points.
     pub loss_points: f64,
-    /// Whether it keeps the limits.
+    /// True if the candidate stays within the limits.
     pub within_limits: bool,
 }
 
@@ -74,9 +74,9 @@ pub struct Parameter {
     pub default: String,
     /// Tuned value.
     pub tuned: String,
-    /// Whether they differ.
+    /// True if the two values differ.
     pub changed: bool,
-    /// Whether no value in its profile makes a difference that can be told from none.
+    /// True if no value of its profile changes the objective significantly.
     pub flat: bool,
     /// Change of the objective if this parameter alone is put back to its default, percent
     /// (negative: worse), on the validation set; null if it has its default.
@@ -94,7 +94,7 @@ pub struct Front {
     pub time_pct: f64,
     /// Increase of loss against the default arm, percentage points.
     pub loss_points: f64,
-    /// Whether it keeps the limits.
+    /// True if the candidate stays within the limits.
     pub within_limits: bool,
 }
 

@@ -29,7 +29,7 @@ const LEAST_SEARCH: u64 = 20;
 /// What a search needs to know beside its bench.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// What is minimised.
+    /// The objective, which is minimised.
     pub objective: Objective,
     /// The acceptable cost.
     pub limits: Limits,

@@ -19,7 +19,7 @@ pub struct Tune {
     /// Population, hosts, limits, and the number of connections of the hold-out; its arms and seed
     /// are not read.
     pub test: Test,
-    /// What is minimised.
+    /// The objective, which is minimised.
     pub objective: Objective,
     /// Number of evaluations: a candidate on all connections of a set is one.
     pub budget: u64,

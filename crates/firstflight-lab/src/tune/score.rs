@@ -21,7 +21,7 @@ const QUEUE_SHARE: f64 = 0.2;
 /// Share of connections that may be over 5 % slower, percent, as in a decision.
 const SLOWER_PCT: f64 = 5.0;
 
-/// What is minimised.
+/// The objective, which is minimised.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Objective {
@@ -63,9 +63,9 @@ impl fmt::Display for Objective {
 /// A candidate against the default on the same connections.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Measured {
-    /// What is minimised, with the penalty.
+    /// The objective, which is minimised, with the penalty.
     pub(super) cost: f64,
-    /// Whether it keeps the limits.
+    /// True if the candidate stays within the limits.
     pub(super) allowed: bool,
     /// Logarithm of the geometric mean of the time ratios, percent.
     pub(super) log_pct: f64,
