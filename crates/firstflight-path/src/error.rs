@@ -70,11 +70,15 @@ impl fmt::Display for Key {
     }
 }
 
-/// Words of papers and of other tools (iperf3, tc, Mahimahi, ns-3), with our name for the same
-/// thing.
+/// Words of papers, of other tools (iperf3, tc, Mahimahi, ns-3) and of every day, with our name for
+/// the same key, option or command.
 const SYNONYMS: &[(&str, &str)] = &[
+    ("abtest", "ab"),
     ("algorithm", "arms"),
+    ("analyse", "replay"),
+    ("analyze", "replay"),
     ("bandwidth", "rate"),
+    ("benchmark", "compare"),
     ("buffer", "queue"),
     ("bw", "rate"),
     ("cc", "arms"),
@@ -82,17 +86,28 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("delay", "rtt"),
     ("drop", "loss"),
     ("droprate", "loss"),
+    ("emulate", "link"),
+    ("gui", "ui"),
     ("latency", "rtt"),
     ("limit", "queue"),
+    ("list", "arms"),
+    ("optimise", "tune"),
+    ("optimize", "tune"),
+    ("pcap", "replay"),
     ("plr", "loss"),
     ("qdisc", "queue"),
     ("quantity", "bytes"),
+    ("recommend", "advise"),
     ("runs", "repeat"),
+    ("sim", "compare"),
+    ("simulate", "compare"),
     ("size", "bytes"),
     ("speed", "rate"),
     ("streams", "flows"),
+    ("tcpdump", "replay"),
     ("throughput", "rate"),
     ("trials", "repeat"),
+    ("web", "ui"),
 ];
 
 /// Our name for what other tools call `word`.

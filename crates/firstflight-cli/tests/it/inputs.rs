@@ -319,9 +319,14 @@ fn a_name_that_says_it_is_a_folder_makes_one() {
 }
 
 #[test]
-fn commands_and_options_in_another_case_are_answered_with_the_right_one() {
+fn commands_and_options_in_another_case_or_word_are_answered_with_the_right_one() {
     for (arguments, told) in [
         (&["Compare"][..], "did you mean `compare`?"),
+        (&["simulate"], "did you mean `compare`?"),
+        (&["benchmark"], "did you mean `compare`?"),
+        (&["analyze", "a.pcap"], "did you mean `replay`?"),
+        (&["optimize", "rapid"], "did you mean `tune`?"),
+        (&["list"], "did you mean `arms`?"),
         (&["compare", "--ARMS", "rapid"], "did you mean `--arms`?"),
         (&["compare", "--on", "SIM"], "did you mean `sim`?"),
         (&["compare", "--path", "GEO"], "did you mean `geo`?"),
