@@ -33,6 +33,11 @@ Examples:
   firstflight diff iw10.json iw30.json --report diff.html
   firstflight diff iw10.json iw30.json --fail-if worse  # exits with code 1 if anything got worse";
 
+pub(crate) const REPORT: &str = "\
+Examples:
+  firstflight ab --population cdn --flows 400 --arms rapid,plumb --json ab.json
+  firstflight report ab.json                            # writes ab.html, without running the test again";
+
 pub(crate) const CHECK: &str = "\
 Examples:
   firstflight compare --bytes 1MB --json baseline.json

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 /// Commands by purpose, in the order of `--help`.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Decide", &["advise", "ab", "tune"]),
-    ("Compare", &["compare", "run", "replay", "diff", "check"]),
+    ("Compare", &["compare", "run", "replay", "diff", "report", "check"]),
     ("Live traffic", &["watch", "trial"]),
     ("For authors of algorithms", &["evaluate", "conform", "vectors", "drill", "reproduce"]),
     ("Tools", &["link", "serve", "fetch", "kernel", "ui", "completions"]),

@@ -64,6 +64,7 @@ mod progress;
 mod random;
 #[cfg(feature = "replay")]
 mod replay;
+mod report;
 mod reproduce;
 mod results;
 #[cfg(all(target_os = "linux", feature = "bpf"))]
@@ -135,6 +136,9 @@ enum Command {
     /// Show what differs between two results of `compare` or `ab`
     #[command(after_help = examples::DIFF)]
     Diff(diff::Options),
+    /// Write the page of a result that was kept as JSON
+    #[command(after_help = examples::REPORT)]
+    Report(report::Options),
     /// Check results against a baseline; exit 1 on a regression
     #[command(after_help = examples::CHECK)]
     Check(check::Options),
@@ -275,6 +279,7 @@ fn carry_out(command: Command) -> Result<Done, Error> {
         Command::Replay(options) => replay::run(&options),
         Command::Populations(options) => populations::run(&options),
         Command::Diff(options) => diff::run(&options),
+        Command::Report(options) => report::run(&options),
         Command::Check(options) => check::run(&options),
         Command::Run(options) => experiment::run(&options),
         #[cfg(all(target_os = "linux", feature = "replay"))]
@@ -304,6 +309,7 @@ impl Command {
             Command::Serve(_) => Some("serve"),
             Command::Fetch(_) => Some("fetch"),
             Command::Ui(_) => Some("ui"),
+            Command::Report(_) => Some("report"),
             Command::Vectors(_) => Some("vectors"),
             Command::Completions(_) => Some("completions"),
             Command::Man(_) => Some("man"),

@@ -21,7 +21,7 @@ fn header(column: &Column) -> String {
 }
 
 /// Columns that are shown only by `--columns` and `--wide`.
-const ON_REQUEST: &[&str] = &["limited by"];
+const ON_REQUEST: &[&str] = &["limited by", "responsiveness"];
 
 /// True if the table shows this column by default, where the terminal is wide enough.
 fn is_shown(column: &Column) -> bool {

@@ -100,6 +100,8 @@ pub struct Queueing {
     pub p99_us: u64,
     /// Longest.
     pub max_us: u64,
+    /// Sum of the shortest 95 % of them, and their number.
+    pub trimmed: (u64, u64),
 }
 
 impl Queueing {
@@ -112,8 +114,27 @@ impl Queueing {
             p50_us: us.value_at_quantile(0.5),
             p99_us: us.value_at_quantile(0.99),
             max_us: us.max(),
+            trimmed: trimmed(us),
         }
     }
+
+    /// Round trips per minute on a path with this idle RTT; `None` if nothing was delivered.
+    pub fn round_trips_per_minute(&self, rtt: Nanos) -> Option<f64> {
+        let (sum_us, count) = self.trimmed;
+        let mean_ms = rtt.0 as f64 / 1e6 + sum_us as f64 / 1e3 / count.max(1) as f64;
+        (count > 0).then(|| 60_000.0 / mean_ms)
+    }
+}
+
+/// Sum and number of the shortest 95 % of the values, at least one: the one-sided trimmed mean of
+/// draft-ietf-ippm-responsiveness.
+fn trimmed(us: &Histogram<u32>) -> (u64, u64) {
+    let most = (us.len() * 95 / 100).max(1);
+    us.iter_recorded().fold((0, 0), |(sum, count), step| {
+        let taken = step.count_since_last_iteration().min(most - count);
+        let value = us.median_equivalent(step.value_iterated_to());
+        (sum + taken * value, count + taken)
+    })
 }
 
 /// The simulator knows all measures.
@@ -135,5 +156,37 @@ impl From<firstflight_sim::Outcome> for Outcome {
             closed: Some(outcome.stop == Stop::Closed),
             warnings: Vec::new(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queueing(us: impl IntoIterator<Item = u64>) -> Queueing {
+        let mut all = Histogram::new(3).expect("a histogram");
+        us.into_iter().for_each(|us| all.record(us).expect("in range"));
+        Queueing::of(&all)
+    }
+
+    #[test]
+    fn an_idle_path_of_thirty_ms_has_two_thousand_round_trips_per_minute() {
+        let idle = queueing([0; 50]).round_trips_per_minute(Nanos::from_millis(30));
+        assert_eq!(idle, Some(2_000.0));
+    }
+
+    #[test]
+    fn the_longest_twentieth_does_not_count() {
+        let rtt = Nanos::from_millis(20);
+        let usual = queueing([1_000; 100]).round_trips_per_minute(rtt);
+        let peaks = queueing([[1_000; 95].as_slice(), &[900_000; 5]].concat());
+        assert_eq!(peaks.round_trips_per_minute(rtt), usual, "peaks of 0.9 s in 5 of 100 packets");
+        let more = queueing([[1_000; 94].as_slice(), &[900_000; 6]].concat());
+        assert!(more.round_trips_per_minute(rtt) < usual, "a sixth peak is within the 95 %");
+    }
+
+    #[test]
+    fn without_packets_there_is_no_rate() {
+        assert_eq!(queueing([]).round_trips_per_minute(Nanos::from_millis(30)), None);
     }
 }

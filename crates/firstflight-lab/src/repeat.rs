@@ -10,7 +10,7 @@ use crate::measures::record;
 use crate::stats::pairs::{Mark, Pairs};
 use crate::stats::resample::quantile;
 use crate::stats::{Interval, Summary};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// Trials of each arm after each stage. Nothing is compared after the first one, which only shows
@@ -53,7 +53,7 @@ impl Default for Stages {
 }
 
 /// Why no further stage ran.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stopped {
     /// Every interval is narrow enough.

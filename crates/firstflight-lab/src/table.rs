@@ -227,6 +227,7 @@ pub fn figure(value: f64, unit: &str) -> String {
         "bytes" => format!("{value:.0} B"),
         "ms" if value >= 10_000.0 => format!("{value:.0}"),
         "ms" | "Mbit/s" => format!("{value:.1}"),
+        "RPM" => format!("{value:.0}"),
         _ => format!("{value:.2}"),
     }
 }

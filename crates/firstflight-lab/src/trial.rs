@@ -32,6 +32,7 @@ pub struct Trial<'a> {
 
 record! {
     /// The end of startup, as in `--json`.
+    #[derive(serde::Deserialize)]
     ExitRow of ((exit, bdp, capped) = (&Exit, u64, Option<bool>));
 
     /// why startup ended; `-` if the object ended first
@@ -57,6 +58,7 @@ record! {
 record! {
     /// For how long each reason kept the sender from sending, as shares of the time until every byte
     /// was acknowledged (or until the limit), as in `--json`.
+    #[derive(serde::Deserialize)]
     LimitedRow of ((limits, whole) = (&Limits, u64));
 
     /// the congestion window, or the recovery policy, was full
@@ -80,6 +82,7 @@ fn share(part: Option<Nanos>, whole: u64) -> Option<f64> {
 
 record! {
     /// One recovery episode, as in `--json`.
+    #[derive(serde::Deserialize)]
     EpisodeRow of (episode = &Episode);
 
     /// start
@@ -104,6 +107,7 @@ record! {
 
 record! {
     /// Waiting time of the flow's packets at the bottleneck, ms.
+    #[derive(serde::Deserialize)]
     QueueRow of (queueing = Option<&Queueing>);
 
     /// median over delivered packets
@@ -117,7 +121,7 @@ record! {
 
 record! {
     /// Data packets dropped by the path, by cause (ground truth), as in `--json`.
-    #[derive(Copy, Eq)]
+    #[derive(Copy, Eq, serde::Deserialize)]
     DropsRow of (drops = &Drops);
 
     /// the queue had no room
@@ -135,6 +139,7 @@ record! {
 record! {
     /// One trial, as in `--json`. Times count from the first data byte sent; values that do not
     /// apply or that the testbed does not know are null.
+    #[derive(serde::Deserialize)]
     TrialRow of (trial = &Trial<'_>);
 
     /// name of the arm as requested
@@ -211,6 +216,10 @@ record! {
     episodes: Option<Vec<EpisodeRow>>, "", None = trial.outcome.episodes.as_ref().map(|all| all.iter().map(EpisodeRow::of).collect());
     /// waiting time of the flow's delivered packets at the bottleneck
     queue_ms: QueueRow, "", None = QueueRow::of(trial.outcome.queueing.as_ref());
+    /// round trips per minute (RPM) under this load: a minute over the idle RTT plus the mean queueing delay of the
+    /// shortest 95 % of the flow's delivered packets. `Loaded_Responsiveness` of draft-ietf-ippm-responsiveness, whose
+    /// probes on the loading connection would meet this queue; here startup counts, too, and time in the server does not
+    loaded_responsiveness: Option<f64>, "RPM", High = trial.round_trips_per_minute() => ("loaded_responsiveness", "responsiveness", "RPM");
 }
 
 impl Trial<'_> {
@@ -224,6 +233,11 @@ impl Trial<'_> {
             .delivered
             .zip(ended)
             .map(|(bytes, time)| bytes as f64 * 8e3 / time.0.max(1) as f64)
+    }
+
+    fn round_trips_per_minute(&self) -> Option<f64> {
+        let queueing = self.outcome.queueing.as_ref()?;
+        queueing.round_trips_per_minute(Nanos(self.scenario.path.rtt()))
     }
 
     fn loss_ratio(&self) -> Option<f64> {

@@ -37,6 +37,7 @@ pub mod prr;
 pub mod rapid_start;
 mod row;
 mod run;
+mod rwnd;
 mod sample;
 mod servers;
 mod source;

@@ -126,6 +126,7 @@ impl Metrics {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     #[test]
     fn each_arm_has_its_line_and_what_is_not_known_adds_nothing() {
@@ -155,5 +156,27 @@ mod tests {
         ] {
             assert!(text.lines().any(|known| known == line), "{line} is not in\n{text}");
         }
+    }
+
+    #[test]
+    fn the_dashboard_shows_every_metric_and_no_other() {
+        let arms = ["kernel:cubic".to_owned()];
+        let text = Metrics::default().text(&arms, &Counts::default(), 0, &Health::default());
+        let text = text.expect("text");
+        let written: BTreeSet<&str> =
+            text.lines().filter(|line| !line.starts_with('#')).map(name).collect();
+        assert!(written.len() > 10, "the metrics are {written:?}");
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/grafana-trial.json");
+        let file = std::fs::read_to_string(file).expect("the dashboard");
+        serde_json::from_str::<serde_json::Value>(&file).expect("the dashboard is JSON");
+        let shown: BTreeSet<&str> =
+            file.match_indices("firstflight_trial_").map(|(at, _)| name(&file[at..])).collect();
+        assert_eq!(shown, written, "metrics on the dashboard, and those of a trial");
+    }
+
+    /// The name at the start of a line or query.
+    fn name(text: &str) -> &str {
+        let end = text.find(|c: char| !c.is_ascii_lowercase() && c != '_');
+        &text[..end.unwrap_or(text.len())]
     }
 }

@@ -67,6 +67,7 @@ const TRIAL: &[&str] = &[
     "exit",
     "episodes",
     "queue_ms",
+    "loaded_responsiveness",
 ];
 
 const EXIT: &[&str] = &[

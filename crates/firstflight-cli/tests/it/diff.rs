@@ -140,3 +140,103 @@ fn the_action_for_other_repositories_does_what_it_says() {
     assert_eq!(code, Some(2));
     assert!(!folder.path().join("carried-out").exists());
 }
+
+/// Numbers to twelve digits: reading JSON may change the last one.
+fn rounded(value: &mut Value) {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            *value = Value::from(format!("{:.11e}", number.as_f64().expect("a number")));
+        }
+        Value::Array(all) => all.iter_mut().for_each(rounded),
+        Value::Object(all) => all.values_mut().for_each(rounded),
+        _ => {}
+    }
+}
+
+/// Data of a page, which is the same whichever way it was made; the command differs.
+fn data(page: &std::path::Path) -> Value {
+    let page = std::fs::read_to_string(page).expect("a page");
+    let (_, rest) = page.split_once(r#"type="application/json" id="data">"#).expect("data");
+    let (text, _) = rest.split_once("</script>").expect("an end");
+    let mut data: Value = serde_json::from_str(text).expect("JSON");
+    data["command"] = Value::Null;
+    rounded(&mut data);
+    data
+}
+
+#[test]
+fn a_kept_result_has_the_page_of_its_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str| folder.path().join(name);
+    let sweep = [
+        "compare",
+        "--bytes",
+        "100kB",
+        "--arms",
+        "slowstart,rapid",
+        "--sweep",
+        "rtt=10ms,40ms",
+        "--sweep",
+        "loss=0%,1%",
+        "--repeat",
+        "3",
+    ];
+    let ab = ["ab", "--population", "geo", "--flows", "40", "--arms", "rapid"];
+    let tune =
+        ["tune", "slowstart@(iw=10..20)", "--budget", "60", "--flows", "100", "--holdout", "1000"];
+    for (name, words) in [("sweep", &sweep[..]), ("ab", &ab), ("tune", &tune)] {
+        let (json, first, again) = (file("kept.json"), file("first.html"), file("kept.html"));
+        let [kept, page] = [&json, &first].map(|file| file.to_str().expect("text"));
+        let ran = run(&[words, &["--json", kept, "--report", page]].concat());
+        assert!(ran.code <= 1, "{name}: {}", ran.stderr);
+        let told = well(&["report", kept]).stdout;
+        assert_eq!(told.trim(), again.display().to_string());
+        assert_eq!(data(&again), data(&first), "the page of {name}");
+    }
+}
+
+#[test]
+fn the_page_of_a_kept_comparison_has_its_table_but_no_course_over_time() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for more in [&[][..], &["--transport", "tcp", "--repeat", "4", "--seed", "7", "--iw", "12"]] {
+        let words = [
+            &["compare", "--path", "geo", "--bytes", "2MB", "--arms", "slowstart,rapid,oracle"][..],
+            more,
+        ]
+        .concat();
+        let json = answer(&folder, "kept.json", &words);
+        let page = folder.path().join("first.html");
+        well(&[&words[..], &["--plain-report", "--report", page.to_str().expect("text")]].concat());
+        well(&["report", json.to_str().expect("text")]);
+        let (first, again) = (data(&page), data(&folder.path().join("kept.html")));
+        for key in ["title", "finding", "table", "path", "notes", "seed", "repeat", "provenance"] {
+            assert_eq!(again[key], first[key], "{key} with {more:?}");
+        }
+        let series = [&first, &again].map(|page| page["series"].as_array().map_or(0, Vec::len));
+        assert_eq!(series, [3, 0], "a result holds no events");
+    }
+}
+
+#[test]
+fn what_is_no_result_has_no_page() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("kept.json");
+    let name = file.to_str().expect("text");
+    let refused = |text: &str| {
+        std::fs::write(&file, text).expect("a file");
+        let run = run(&["report", name]);
+        assert_eq!((run.code, run.stderr.lines().count()), (2, 1), "{text}: {}", run.stderr);
+        assert!(!folder.path().join("kept.html").exists(), "{text} left a page");
+        run.stderr
+    };
+    assert!(refused("{").contains("is not JSON"));
+    assert!(refused("[1]").contains("is not a result; allowed: what compare"));
+    assert!(refused(r#"{"decision":{},"percentiles":[]}"#).contains("is not a whole result"));
+    let own = well(&["compare", "--bytes", "20kB", "--arms", "rapid", "--json", "-"]).stdout;
+    let line = refused(&own.replace("rapid", "another"));
+    assert!(line.contains("unknown"), "{line}");
+    let short =
+        well(&["compare", "--flows", "2", "--bytes", "20kB", "--arms", "rapid", "--json", "-"])
+            .stdout;
+    assert!(refused(&short).contains("several flows"));
+}

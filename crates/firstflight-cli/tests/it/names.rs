@@ -20,6 +20,7 @@ const COMMANDS: &[(&[&str], i32)] = &[
     (&["ab", "merge", "IN.ffab"], 0),
     (&["run", "IN.run.toml", "--json", "OUT.json"], 0),
     (&["diff", "IN.json", "IN.json", "--json", "OUT.json"], 0),
+    (&["report", "IN.json", "--report", "OUT.html"], 0),
     (&["check", "IN.json", "--against", "IN.json"], 0),
     (
         &[

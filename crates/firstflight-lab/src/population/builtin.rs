@@ -24,7 +24,8 @@ files!(
     "us-small",
     "in-video",
     "best-links",
-    "browser-upload"
+    "browser-upload",
+    "cloudflare-2025"
 );
 
 /// Names of the built-in populations.

@@ -1,6 +1,9 @@
 // The page of a comparison: its data stand in it.
 
 use(JSON.parse(byId("data").textContent));
+// A kept result has no events to draw.
+byId("over-time").parentElement.hidden = !report.series.length;
+byId("details").parentElement.hidden = !report.series.length;
 layOut();
 legend();
 words();

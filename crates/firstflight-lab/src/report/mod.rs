@@ -10,6 +10,7 @@ mod ab;
 mod compare;
 mod diff;
 pub mod html;
+mod kept;
 mod look;
 mod sweep;
 mod thin;
@@ -22,5 +23,6 @@ pub use compare::{
     Better, Column, Episode, Exit, Fact, Ideal, Level, Loss, Note, Path, Phase, Point, Report, Row,
     Series, Spread, Table, Value,
 };
+pub use kept::kept;
 pub use look::looks;
 pub use thin::{MAX_LOSSES, MAX_POINTS, MAX_SPANS, thin, thin_losses, thin_phases};

@@ -38,6 +38,18 @@ pub struct SweepPlan {
     pub points: Vec<Plan>,
 }
 
+/// The keys of these axes with their values at a point; values of the last key are adjacent.
+pub(crate) fn swept<'a>(axes: &[(&'a str, &'a [String])], point: usize) -> Vec<(&'a str, &'a str)> {
+    let mut rest = point;
+    let mut swept: Vec<(&str, &str)> = Vec::with_capacity(axes.len());
+    for (key, values) in axes.iter().rev() {
+        swept.push((key, &values[rest % values.len()]));
+        rest /= values.len();
+    }
+    swept.reverse();
+    swept
+}
+
 /// Result.
 #[derive(Clone, Debug)]
 pub struct Sweep {
@@ -101,15 +113,9 @@ impl SweepPlan {
 
     /// The keys with their values at a point.
     pub fn swept(&self, point: usize) -> Vec<(&str, &str)> {
-        let mut rest = point;
-        let mut swept: Vec<(&str, &str)> = Vec::with_capacity(self.axes.len());
-        for axis in self.axes.iter().rev() {
-            let count = axis.values.len();
-            swept.push((&axis.key, &axis.values[rest % count]));
-            rest /= count;
-        }
-        swept.reverse();
-        swept
+        let axes: Vec<(&str, &[String])> =
+            self.axes.iter().map(|axis| (axis.key.as_str(), axis.values.as_slice())).collect();
+        swept(&axes, point)
     }
 
     /// Largest number of trials.

@@ -167,10 +167,22 @@ impl Sweep {
     /// # Panics
     /// Never: rows hold only numbers and strings.
     pub fn to_json(&self) -> String {
+        let mut text =
+            serde_json::to_string_pretty(&self.document()).expect("numbers and strings serialise");
+        text.push('\n');
+        text
+    }
+
+    /// The content of [`Sweep::to_json`].
+    pub(crate) fn to_value(&self) -> serde_json::Value {
+        serde_json::to_value(self.document()).unwrap_or_default()
+    }
+
+    fn document(&self) -> Document<'_> {
         let axes = &self.plan.axes;
         // Settings common to all points are the same at each of them.
         let all = self.plan.points[0].resolved();
-        let document = Document {
+        Document {
             firstflight: env!("CARGO_PKG_VERSION"),
             experiment: ExperimentRow {
                 testbed: all.testbed,
@@ -203,10 +215,6 @@ impl Sweep {
                 .into_iter()
                 .map(|(swept, row)| JsonRow { swept: swept.into_iter().collect(), row })
                 .collect(),
-        };
-        let mut text =
-            serde_json::to_string_pretty(&document).expect("numbers and strings serialise");
-        text.push('\n');
-        text
+        }
     }
 }

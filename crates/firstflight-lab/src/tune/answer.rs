@@ -225,11 +225,7 @@ impl Tuned {
 
     /// Unit of the gains, in words.
     pub fn unit(&self) -> &'static str {
-        match self.experiment.objective.parse() {
-            Ok(Objective::P95) => "% of the 95th percentile of time",
-            Ok(Objective::TimeAndLoss(_)) => "% of time, less the price of loss",
-            _ => "% of time",
-        }
+        self.experiment.objective.parse().unwrap_or(Objective::Time).unit()
     }
 
     /// Names of the parameters that make no difference.

@@ -34,6 +34,17 @@ pub enum Objective {
     TimeAndLoss(f64),
 }
 
+impl Objective {
+    /// Unit of the gains, in words.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Objective::Time => "% of time",
+            Objective::P95 => "% of the 95th percentile of time",
+            Objective::TimeAndLoss(_) => "% of time, less the price of loss",
+        }
+    }
+}
+
 impl FromStr for Objective {
     type Err = String;
 

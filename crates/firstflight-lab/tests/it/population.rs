@@ -146,6 +146,20 @@ fn objects_of_the_content_network_have_the_published_shares() {
     assert!((mean / 660e3 - 1.0).abs() < 0.03, "mean {mean}");
 }
 
+/// Cloudflare's connections of October 2025: a median of 12 response packets and a mean of about 240.
+#[test]
+fn the_sizes_of_cloudflare_have_the_published_median_and_mean() {
+    let cloudflare = population("cloudflare-2025");
+    let draws = 400_000;
+    let mut packets: Vec<f64> =
+        (0..draws).map(|index| cloudflare.draw(1, index).bytes as f64 / 1400.0).collect();
+    let mean = packets.iter().sum::<f64>() / packets.len() as f64;
+    packets.sort_by(f64::total_cmp);
+    let median = packets[packets.len() / 2];
+    assert!((median - 12.0).abs() < 0.2, "median {median}");
+    assert!((mean / 240.0 - 1.0).abs() < 0.1, "mean {mean}");
+}
+
 #[test]
 fn every_builtin_prints_as_a_file_that_reads_back_to_the_same() {
     for (name, _) in builtin::FILES {

@@ -12,7 +12,7 @@ use firstflight_sim::{Observer, Snapshot};
 use rayon::prelude::*;
 
 /// Maximum of both buffers that the slides recommend.
-const RECOMMENDED: u64 = 26_214_400;
+pub(crate) const RECOMMENDED: u64 = 26_214_400;
 
 /// Bytes delivered in order at two times.
 #[derive(Default)]
@@ -33,8 +33,18 @@ impl Observer for Between {
     }
 }
 
-/// Delivery rate between two times over the link's payload rate.
-fn share(path: &str, buffers: [Buffer; 2], seconds: [u64; 2]) -> Result<f64, Error> {
+/// A delivery rate and the link's payload rate, bit/s.
+pub(crate) struct PayloadRate {
+    pub(crate) payload: f64,
+    pub(crate) capacity: f64,
+}
+
+/// Delivery rate between two times, with these buffers of receiver and sender.
+pub(crate) fn rate(
+    path: &str,
+    buffers: [Buffer; 2],
+    seconds: [u64; 2],
+) -> Result<PayloadRate, Error> {
     let host = Host { receive_buffer: buffers[0], send_buffer: buffers[1], ..Host::default() };
     let plain = ground(path, "unlimited", 1 << 42)?;
     let limit = Nanos::from_secs(seconds[1]);
@@ -42,8 +52,10 @@ fn share(path: &str, buffers: [Buffer; 2], seconds: [u64; 2]) -> Result<f64, Err
     let [from, to] = seconds.map(|second| second * 1_000_000_000);
     let mut between = Between { from, to, at: [0, 0] };
     watch(&ground, &arm("slowstart")?, 1, Some(&mut between))?;
-    let rate = (between.at[1] - between.at[0]) as f64 * 8.0 / (to - from) as f64 * 1e9;
-    Ok(rate / (ground.path.rate_bps() as f64 * 1448.0 / 1500.0))
+    Ok(PayloadRate {
+        payload: (between.at[1] - between.at[0]) as f64 * 8.0 / (to - from) as f64 * 1e9,
+        capacity: ground.path.rate_bps() as f64 * 1448.0 / 1500.0,
+    })
 }
 
 /// Measures delivery with the default and the recommended buffers.
@@ -68,9 +80,9 @@ pub(super) fn values(effort: &Effort<'_>) -> Result<Values, Error> {
             } else {
                 [30, 60]
             };
-            let share =
-                share(LINKS[link].path, if by_default { default } else { recommended }, seconds)?;
-            Ok((link, by_default, seconds, share))
+            let rate =
+                rate(LINKS[link].path, if by_default { default } else { recommended }, seconds)?;
+            Ok((link, by_default, seconds, rate.payload / rate.capacity))
         })
         .collect::<Result<Vec<_>, Error>>()?;
     let mut values = Values::default();

@@ -7,12 +7,12 @@ use firstflight_path::Path;
 use firstflight_sim::tcp;
 
 /// The links of the slides. They are built-in paths, which experiment files use, too.
-pub(super) struct LinkCase {
-    pub(super) name: &'static str,
-    pub(super) path: &'static str,
+pub(crate) struct LinkCase {
+    pub(crate) name: &'static str,
+    pub(crate) path: &'static str,
 }
 
-pub(super) const LINKS: [LinkCase; 4] = [
+pub(crate) const LINKS: [LinkCase; 4] = [
     LinkCase { name: "GEO", path: "geo" },
     LinkCase { name: "LEO", path: "leo" },
     LinkCase { name: "5G", path: "5g" },

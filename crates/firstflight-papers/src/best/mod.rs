@@ -1,9 +1,9 @@
 //! BEST: exit of slow start on satellite and cellular links, by the median ACK spacing of a round.
 
-mod buffers;
+pub(crate) mod buffers;
 mod estimates;
 pub(crate) mod exits;
-mod links;
+pub(crate) mod links;
 mod returns;
 
 use super::{Effort, Measured, Source};
