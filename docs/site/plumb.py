@@ -3,7 +3,7 @@
 FILE.tsv is what an example of firstflight-lab prints. A comment `<!-- table: NAME of FILE.tsv -->`
 of the page is followed by a table, which is written anew. Of `try_an_idea`: `cells`, over the cells
 of paths (a path and an object size, medians of its seeds), `paths`, a line per path, `population`, a
-line per arm of each population, `pairs`, an arm with something more against the same arm without, `mixed`, a line per arm over the trials of `mixed`. Of `kinds`: `kinds`, a line per kind of path, and `crowds`. Of `beside_cubic`: `beside`, a line per arm. Of `worst_paths`: `worst`, a line per path.
+line per arm of each population, `pairs`, an arm with something more against the same arm without, `mixed`, a line per arm over the trials of `mixed`. Of `kinds`: `kinds`, a line per kind of path, `crowds`, and `front`, a line per arm. Of `beside_cubic`: `beside`, a line per arm. Of `worst_paths`: `worst`, a line per path.
 Intervals are the 2.5 and 97.5 % quantiles of 1000 bootstrap samples of what was drawn, paths (with
 all their object sizes) or connections, with a fixed seed.
 """
@@ -314,8 +314,8 @@ def cells_of(rows):
 
 
 def of_kinds(rows):
-    """A line per kind of path: each arm without options against slow start."""
-    arms = [arm for arm in dict.fromkeys(row["arm"] for row in rows) if arm != "slowstart" and "(" not in arm]
+    """A line per kind of path: each arm but `verify` against slow start."""
+    arms = [arm for arm in dict.fromkeys(row["arm"] for row in rows) if arm != "slowstart" and "verify" not in arm]
     kinds = {kind: paths for kind, paths in cells_of(rows).items() if "crowd" not in kind}
     yield head(
         "kind",
@@ -373,8 +373,49 @@ def of_crowds(rows):
             )
 
 
+def of_front(rows):
+    """A line per arm over all kinds of path, with its loss where that differs most, and in crowds."""
+    yield head(
+        "arm",
+        "time over slow start's",
+        "loss, difference in points",
+        "behind policers",
+        "over 5 % slower, %",
+        "loss over slow start's, 100 x 100 kB",
+        "20 x 1 MB",
+        "20 x 1 MB, time of the slowest hundredth",
+    )
+    kinds = cells_of(rows)
+    alone = [paths for kind, paths in kinds.items() if "crowd" not in kind]
+    groups = [list(sizes.values()) for paths in alone for sizes in paths.values()]
+    policers = [list(sizes.values()) for sizes in kinds["policer"].values()]
+    crowds = [[c for sizes in kinds[f"crowd of {name}"].values() for c in sizes.values()] for name in ("100 x 100 kB", "20 x 1 MB")]
+    for arm in groups[0][0]:
+
+        def over(cell, column="ttlb_ms", arm=arm):
+            return float(cell[arm][column]) / float(cell["slowstart"][column])
+
+        def more(cell, arm=arm):
+            return 100 * (float(cell[arm]["loss"]) - float(cell["slowstart"]["loss"]))
+
+        def lost(cells, arm=arm):
+            both = (fmean(float(c[a]["loss"]) for c in cells) for a in (arm, "slowstart"))
+            return "{:.2f}".format(next(both) / next(both))
+
+        yield line(
+            f"`{arm}`",
+            ratio(each(groups, over)),
+            "{:+.2f}".format(fmean(more(c) for group in groups for c in group)),
+            "{:+.1f}".format(fmean(more(c) for group in policers for c in group)),
+            f"{percent(over(c) > 1.05 for group in groups for c in group):.1f}",
+            *map(lost, crowds),
+            f"{mean_of_ratios([over(c, 'p99_ms') for c in crowds[1]]):.2f}",
+        )
+
+
 TABLES = {
     "kinds": of_kinds,
+    "front": of_front,
     "crowds": of_crowds,
     "mixed": of_mixed,
     "cells": of_cells,

@@ -1,7 +1,7 @@
 //! The worst paths of an arm: an optimiser looks for those on which it takes longest beside the
 //! faster of slow start and Rapid Start. One line per path, the worst first, tab-separated.
 //!
-//! `cargo run --release -p firstflight-lab --example worst_paths -- arm=plumb beside=plumb(version=1)`
+//! `cargo run --release -p firstflight-lab --example worst_paths -- arm=plumb beside=plumb(growth=8)`
 //!
 //! The domain: 1 to 1000 Mbit/s, 5 to 300 ms, queues of 0.1 to 10 BDP, loss of 0 to 2 %, jitter of 0
 //! to 0.3 of the round trip, ACKs as they come or collected as LTE or Wi-Fi do. The search: `starts`
@@ -99,7 +99,7 @@ fn climb(seed: u64, start: u64, bytes: u64, arms: &[NamedArm]) -> Result<(f64, P
 fn main() -> Result<(), Error> {
     let set = Settings::read([
         ("arm", "plumb"),
-        ("beside", "plumb(version=1)"),
+        ("beside", "plumb(growth=8)"),
         ("bytes", "1000000"),
         ("starts", "40"),
         ("seed", "1"),

@@ -3,10 +3,10 @@
  * Plumb: the first flight leaves as short trains whose ACKs sound the path. Growth is fast towards a sounded depth, threefold while no depth
  * is known, and slow once the depth is reached. A queue is drained and observed again before it ends startup.
  *
- * Follows: our own design, as in the core's startup/plumb.rs with its defaults (version 3). Departures: those of the core, K12 of
- * sounding.h, and
- * K13 the first train has ten packets, because the kernel does not pace the first ten of a connection (K6): ten, six and four packets leave
- * at 0, 1/2 and 4/5 of the RTT. A train is one segment that the device splits, and the pacing rate is the mean rate of the flight.
+ * Follows: our own design, as in the core's startup/plumb.rs with its defaults. Departures: those of the core, K12 of sounding.h, and
+ * K13 the first train has ten packets, because the kernel does not pace the first ten of a connection (K6): ten, four, four and two packets
+ * leave at 0, 1/2, 7/10 and 9/10 of the RTT. A train is one segment that the device splits, and the pacing rate is the mean rate of the
+ * flight.
  * K14 no loss is excused: there is no `plumb-tolerant`.
  */
 #ifndef FF_PLUMB_H
@@ -19,7 +19,7 @@
 #include "rtt_floor.h"
 
 #define PLUMB_VOLUME 2 /* initial windows */
-#define PLUMB_TRAIN 6  /* packets */
+#define PLUMB_TRAIN 4  /* packets */
 #define PLUMB_UNPACED 10 /* packets that the kernel does not pace */
 #define PLUMB_STRIKES 3
 #define PLUMB_LEAST_RISE_NS 500000
@@ -127,6 +127,18 @@ INLINE u64 plumb_queue(const struct plumb *p)
 	if (floor == NO_SAMPLE || floor <= max64(plumb_threshold(min), min + p->noise_ns))
 		return 0;
 	return floor - min;
+}
+
+/* PLUMB 3-raised: the RTT exceeds the threshold. */
+INLINE bool plumb_raised(const struct plumb *p, const struct ack *ack)
+{
+	return ack->rtt_us != NO_RTT && (u64)ack->rtt_us * 1000 > plumb_threshold(p->floor.min_ns);
+}
+
+/* PLUMB 3-uneven: the trains of the first flight met different queues. */
+INLINE bool plumb_uneven(const struct plumb *p)
+{
+	return p->sounding.high - p->sounding.low > max64(p->floor.min_ns / 8, PLUMB_LEAST_RISE_NS);
 }
 
 /* Whether the RTT is below a quarter of what would indicate a queue. */
@@ -256,8 +268,8 @@ INLINE struct decision plumb_sample(void *state, const struct ack *ack, const st
 		return plumb_on_bunches(p, cwnd, ack->mss);
 	e = sounding_estimate(&p->sounding, p->rounds.number);
 	growth_know(&p->growth, &e, rounds_whole(&p->rounds), min, p->rounds.number, ack);
-	p->growth.crowded = p->sounding.crowded;
 	/* PLUMB 3-verify: the rate of the path is not its spare capacity. */
+	p->growth.room = p->sounding.drained;
 	p->growth.unproven = p->verify && !p->sounding.drained;
 	/* PLUMB 4-noise: delay that trains see before they can have caused a queue is noise. */
 	if (p->rounds.number <= 1)
@@ -290,9 +302,12 @@ INLINE struct decision plumb_grow(void *state, const struct ack *ack, u32 acked,
 		/* PLUMB 4-still: no growth during drain and look. */
 		p->growth.gain = GAIN_AVOIDANCE;
 	else if (limited && p->bunched)
-		growth_blind(&p->growth, ack, p->gentle, &a);
-	else if (limited)
+		growth_blind(&p->growth, ack, (u64)ack->acked * ack->mss, p->gentle, &a);
+	else if (limited) {
+		p->growth.uneven = plumb_uneven(p);
+		p->growth.crowded = p->sounding.crowded || (!p->growth.depth && plumb_raised(p, ack));
 		growth_grow(&p->growth, ack, p->strikes > 0, p->rounds.number, &a);
+	}
 	w->cwnd = plumb_whole(p, a.cwnd, ack->mss);
 	return stay(0);
 }

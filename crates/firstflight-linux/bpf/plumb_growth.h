@@ -10,7 +10,7 @@
 #include "mode_b.h"
 #include "sounding.h"
 
-#define PLUMB_GROWTH 8
+#define PLUMB_GROWTH 4
 #define PLUMB_BLIND 3
 #define PLUMB_CRUISE 8
 #define PLUMB_CALM 2
@@ -95,7 +95,9 @@ struct growth {
 	bool sure;     /* two soundings agree */
 	bool cruised;  /* this round grew slowly */
 	bool unproven; /* no growth above twofold towards a depth yet */
-	bool crowded;  /* other flows fill the path: grows like slow start while no depth is known */
+	bool crowded;  /* other flows fill the path or the RTT is raised: grows like slow start while no depth is known */
+	bool room;     /* a train was seen to drain */
+	bool uneven;   /* the trains of the first flight met different queues */
 };
 
 INLINE void growth_forget(struct growth *g)
@@ -139,11 +141,11 @@ INLINE void growth_pace(struct growth *g, u64 rate, const struct ack *ack, const
 }
 
 /* Grows like Rapid Start, or like slow start without a pacer or if `gentle`. */
-INLINE void growth_blind(struct growth *g, const struct ack *ack, bool gentle, struct amount *w)
+INLINE void growth_blind(struct growth *g, const struct ack *ack, u64 acked, bool gentle, struct amount *w)
 {
 	u32 more = !ack->paced || gentle ? 1 : PLUMB_BLIND - 1;
 
-	amount_open(w, (u64)ack->acked * ack->mss * more);
+	amount_open(w, acked * more);
 	g->gain = more > 1 ? GAIN_RAPID : GAIN_SLOW_START;
 }
 
@@ -165,22 +167,25 @@ INLINE void growth_cruise(struct growth *g, const struct ack *ack, struct amount
 /* Grows on an ACK of round `round` and sets the pacing gain. After a strike (`careful`), growth is always slow. */
 INLINE void growth_grow(struct growth *g, const struct ack *ack, bool careful, u32 round, struct amount *w)
 {
-	bool fast = ack->paced && !g->unproven;
-	u64 more;
+	bool fast = ack->paced && !g->unproven && !g->uneven;
+	u64 acked = (u64)ack->acked * ack->mss, more;
 
+	/* PLUMB 3-uneven: by one and a half per round trip. */
+	if (g->uneven)
+		acked /= 2;
 	if (careful || (g->depth && w->cwnd >= g->depth)) {
 		growth_cruise(g, ack, w);
 	} else if (g->depth) {
 		/* PLUMB 3-known: by the factor, up to the depth. */
-		more = (u64)ack->acked * ack->mss * (fast ? PLUMB_GROWTH - 1 : 1);
+		more = acked * (fast ? PLUMB_GROWTH - 1 : 1);
 		amount_open(w, min64(more, above(g->depth, w->cwnd)));
-		/* PLUMB 3-once: the amount that blind growth would allow in this round trip may leave at once. */
-		if (fast && g->sounded == round)
+		/* PLUMB 3-once: the amount that blind growth would allow in this round trip may leave at once, if a train has drained. */
+		if (fast && g->room && g->sounded == round)
 			amount_open(w, above(min64(g->base * PLUMB_BLIND, g->depth), w->cwnd));
 		growth_pace(g, g->rate, ack, w);
 	} else {
-		/* PLUMB 3-crowded. */
-		growth_blind(g, ack, g->crowded, w);
+		/* PLUMB 3-crowded, PLUMB 3-raised. */
+		growth_blind(g, ack, acked, g->crowded || g->uneven, w);
 	}
 }
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Sounding: estimates the bottleneck rate from the spacing of ACKs, as in the core's signal/sounding.rs (version 3). A sounding is a run of
- * ACKs over which the RTT rose: the acknowledged packets left faster than the ACKs returned.
+ * Sounding: estimates the bottleneck rate from the spacing of ACKs, as in the core's signal/sounding.rs. A sounding is a run of ACKs over
+ * which the RTT rose: the acknowledged packets left faster than the ACKs returned.
  *
  * Departures:
  * K12 without 128-bit arithmetic, an interval counts at most 16 GiB, and deliveries within an RTT are counted for at most 18 s.

@@ -39,14 +39,17 @@ fn the_numbers_on_plumb_are_those_of_its_results() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let read = |file: &str| fs::read_to_string(root.join(file)).expect("a page");
     let page = read("docs/plumb-results.md");
-    let (_, hold_out) = page.split_once("<!-- table: cells of random.tsv -->").expect("its table");
-    let cells = |arm: &str| -> Vec<String> {
-        let row = hold_out.lines().find(|line| line.starts_with(&format!("| `{arm}` |")));
-        row.expect("the arm's row").split('|').map(|cell| cell.trim().to_owned()).collect()
+    let (_, hold_out) = page.split_once("<!-- table: kinds of kinds.tsv -->").expect("its table");
+    let row = |head: &str| {
+        let row = hold_out.lines().find(|line| line.starts_with(&format!("| {head} |")));
+        row.expect("a row").split('|').map(str::trim)
     };
-    let loss = |arm: &str| format!("{:.1} %", cells(arm)[7].parse::<f64>().expect("a number"));
+    let all = |column: &str| {
+        row("kind").zip(row("all kinds")).find(|(name, _)| *name == column).expect("a column").1
+    };
+    let loss = |column| format!("{:.1} %", all(column).parse::<f64>().expect("a number"));
     // `0.735 [0.719, 0.750]` of the time of slow start.
-    let ratio = &cells("plumb")[3];
+    let ratio = all("`plumb`: time over slow start's");
     let less: Vec<f64> = ratio
         .split(['[', ',', ']', ' '])
         .filter_map(|part| part.parse::<f64>().ok())
@@ -55,8 +58,12 @@ fn the_numbers_on_plumb_are_those_of_its_results() {
     let [value, high, low] = less[..] else { panic!("{ratio}") };
     let told = [
         format!("{value:.1} % less time than slow start (95 % CI {low:.1} to {high:.1})"),
-        format!("loses {} of the packets", loss("plumb")),
-        format!("(slow start {}, Rapid Start {})", loss("slowstart"), loss("rapid")),
+        format!("loses {} of the packets", loss("`plumb`: loss, %")),
+        format!(
+            "(slow start {}, Rapid Start {})",
+            loss("slow start's loss, %"),
+            loss("`rapid`: loss, %")
+        ),
     ];
     let readme = read("README.md").replace('\n', " ");
     for part in told {

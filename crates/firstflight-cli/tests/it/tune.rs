@@ -68,7 +68,7 @@ fn wrong_spaces_and_budgets_are_refused_in_one_line() {
         (&["tune", "hystart++(lo=*)"], "did you mean `low`?"),
         (&["tune", "slowstart"], "nothing to tune"),
         (&["tune", "kernel:cubic"], "built-in parts"),
-        (&["tune", "plumb", "--budget", "30"], "too small for 13 parameters"),
+        (&["tune", "plumb", "--budget", "30"], "too small for 12 parameters"),
         (&["tune", "plumb", "--objective", "speed"], "allowed: time, p95, or time+loss:W"),
         (&["tune", "plumb", "--flows", "10"], "100"),
     ] {

@@ -186,7 +186,7 @@ fn a_small_budget_is_refused_with_the_smallest_that_does() {
         seed: 1,
     };
     let why = find(&space, &bench, &rules).expect_err("too small").to_string();
-    assert!(why.starts_with("--budget 30: too small for 13 parameters; allowed: "), "{why}");
+    assert!(why.starts_with("--budget 30: too small for 12 parameters; allowed: "), "{why}");
 }
 
 /// Bursts of the whole window on a fast link whose queue holds 40 packets: an initial window of more

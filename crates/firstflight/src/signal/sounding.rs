@@ -58,9 +58,6 @@ pub struct Estimate {
 /// The soundings of one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sounding {
-    /// Version of Plumb's rules. In version 1 the largest rate counts, and every silence ends a
-    /// run.
-    version: u8,
     /// A run must last longer than this many nanoseconds, because of the grain of the clock.
     least: u32,
     open: bool,
@@ -83,18 +80,9 @@ pub struct Sounding {
     crowded: bool,
 }
 
-/// The current version of Plumb's rules.
 impl Default for Sounding {
     fn default() -> Self {
-        Sounding::of_version(3)
-    }
-}
-
-impl Sounding {
-    /// Follows this version of Plumb's rules, 1 to 3.
-    pub fn of_version(version: u8) -> Sounding {
         Sounding {
-            version,
             least: ONE_ARRIVAL.0 as u32,
             open: false,
             first: Arrival::default(),
@@ -108,12 +96,14 @@ impl Sounding {
             crowded: false,
         }
     }
+}
 
+impl Sounding {
     /// Uses a clock with this tick; only the first arrival of each tick is reported. A run lasts at
     /// least four ticks, so that its rate is accurate within a quarter.
-    pub fn by_ticks(version: u8, tick: Nanos) -> Sounding {
+    pub fn by_ticks(tick: Nanos) -> Sounding {
         let least = u32::try_from(tick.0.saturating_mul(4).saturating_sub(1)).unwrap_or(u32::MAX);
-        Sounding { least, ..Sounding::of_version(version) }
+        Sounding { least, ..Sounding::default() }
     }
 
     /// Every RTT sample in any phase, the handshake's included.
@@ -146,12 +136,7 @@ impl Sounding {
             let rise = self.last.rtt - self.first.rtt;
             let fall = self.last.rtt - e.rtt;
             let silence = e.at.since(self.last.at);
-            let allowed = match self.version {
-                0..=1 => Nanos::ZERO,
-                2 => Nanos::MAX,
-                _ => LONGEST_BUSY,
-            };
-            let busy = silence <= allowed && (e.rtt - self.last.rtt).0 >= silence.0 / 4;
+            let busy = silence <= LONGEST_BUSY && (e.rtt - self.last.rtt).0 >= silence.0 / 4;
             if self.current > 0 {
                 self.look_for_room(e, rise, silence, round);
             }
@@ -228,7 +213,7 @@ impl Sounding {
         let silent = rates.iter().filter(|&&rate| rate == 0).count();
         // PLUMB 2-middle: jitter squeezes one run and stretches the next; the largest rate comes
         // from the run squeezed most.
-        let middle = if self.version < 2 { KEPT } else { silent + (KEPT + 1 - silent) / 2 };
+        let middle = silent + (KEPT + 1 - silent) / 2;
         rates.get(middle).filter(|_| best > 0).map(|&rate| Estimate { rate: Rate(rate), sure })
     }
 

@@ -96,11 +96,11 @@ impl Plumb {
             first: FirstFlight::default(),
             floor: RttFloor::default(),
             rounds: Rounds::default(),
-            sounding: Sounding::of_version(params.version),
+            sounding: Sounding::default(),
             bunches: Bunches::default(),
             growth: Growth::new(params.growth),
             landing: DrainAndLook::default(),
-            clocked: Clocked::new(params.version),
+            clocked: Clocked::new(),
         }
     }
 
@@ -246,8 +246,7 @@ impl Plumb {
         }
         // PLUMB 5-sticky: a return path that has released ACKs in bunches will do so again, and an
         // RTT floor that it has raised is not a queue; neither is one while delivery still grows.
-        let doubtful = self.remembers_bunches() || !self.rounds.is_flat();
-        if doubtful && self.params.version > 1 {
+        if self.remembers_bunches() || !self.rounds.is_flat() {
             return Verdict::Stay;
         }
         let Some(rise) = self.queue() else { return Verdict::Stay };
@@ -260,20 +259,35 @@ impl Plumb {
         }
     }
 
-    /// Whether bunches were seen recently. Version 2 never forgets them: a receiver that
-    /// acknowledges data that has not arrived produces a bunch or two, and then nothing would stop
-    /// growth.
+    /// Whether bunches were seen recently. They are forgotten because a receiver that acknowledges
+    /// data that has not arrived produces a bunch or two, and then nothing would stop growth.
     fn remembers_bunches(&self) -> bool {
-        let memory = if self.params.version > 2 { MEMORY } else { u32::MAX };
-        self.bunched_in.is_some_and(|round| round.saturating_add(memory) > self.rounds.number)
+        self.bunched_in.is_some_and(|round| round.saturating_add(MEMORY) > self.rounds.number)
+    }
+
+    /// PLUMB 3-raised: whether the ACK's RTT is above the threshold.
+    fn is_raised(&self, ack: &Ack) -> bool {
+        let (Some(rtt), Some(min)) = (ack.rtt, self.floor.min_rtt()) else { return false };
+        self.clocked.forward(rtt, min) > Plumb::threshold(min)
+    }
+
+    /// Spread of the RTTs that the trains of the first flight met.
+    fn spread(&self) -> Nanos {
+        self.sounding.spread().min(self.clocked.spread())
+    }
+
+    /// PLUMB 3-uneven: whether these RTTs differ by more than an eighth of the smallest RTT and
+    /// more than the granularity of clocks.
+    fn is_uneven(&self) -> bool {
+        let min = self.floor.min_rtt().unwrap_or_default();
+        self.spread() > Nanos(min.0 / 8).max(LEAST_RISE)
     }
 
     /// PLUMB 6-policed: many packets are lost without a queue and far below the depth that trains
     /// have shown, so only short trains pass: a token bucket or a tiny buffer. The delivered amount
     /// is then a better measure than the window.
     fn is_policed(&self, flight: u64, ack: &Ack, cx: &Context) -> bool {
-        self.params.version > 1
-            && ack.lost >= POLICED * cx.mss
+        ack.lost >= POLICED * cx.mss
             && self.growth.depth().is_some_and(|(depth, _)| flight < depth / 4)
             && self.queue().is_none()
     }
@@ -363,13 +377,13 @@ impl Startup for Plumb {
         let (estimate, fastest) = (self.estimate(), self.rounds.whole());
         let round = self.rounds.number;
         self.growth.know(estimate, fastest, min, round, ack.inflight_before, cx.mss);
-        self.growth.crowded = self.params.version > 2 && self.sounding.is_crowded();
         // PLUMB 3-verify: the capacity of the path is not its spare capacity.
-        self.growth.unproven = self.params.verify && !self.sounding.is_drained();
+        self.growth.room = self.sounding.is_drained();
+        self.growth.unproven = self.params.verify && !self.growth.room;
         if round <= 1 {
             // PLUMB 4-noise: RTT variation of trains before the sender can have caused a queue is
             // noise.
-            self.noise = self.noise.max(self.sounding.spread().min(self.clocked.spread()));
+            self.noise = self.noise.max(self.spread());
         }
         self.land(ack, min, w, cx)
     }
@@ -388,6 +402,9 @@ impl Startup for Plumb {
             self.growth.blind(acked, self.gentle, w, cx);
         } else {
             self.growth.careful = self.strikes > 0;
+            self.growth.uneven = self.is_uneven();
+            let blind = self.growth.depth().is_none();
+            self.growth.crowded = self.sounding.is_crowded() || (blind && self.is_raised(ack));
             let (round, prior) = (self.rounds.number, self.prior(cx));
             self.growth.grow(acked, round, self.srtt, prior, w, cx);
         }

@@ -42,15 +42,16 @@ const INITIAL: Window = Window { cwnd: 10 * MSS, ssthresh: UNSET_SSTHRESH };
 
 /// Shows PLUMB 1-volume, PLUMB 1-trains.
 #[test]
-fn the_first_flight_leaves_as_trains_of_six_within_one_round_trip() {
+fn the_first_flight_leaves_as_trains_of_four_within_one_round_trip() {
     let (mut plumb, cx, mut w) = (Plumb::new(Params::default()), context::quic(MSS), INITIAL);
     // (time in ms, bytes in flight then, the train: up to how many, until when in ms)
     let table = [
-        (0, 0, Some((5_500, 9))),
-        (1, 5_000, Some((5_500, 9))),
-        (9, 6_000, Some((11_500, 18))),
-        (18, 12_000, Some((17_500, 27))),
-        (27, 18_000, Some((23_500, 36))),
+        (0, 0, Some((3_500, 6))),
+        (1, 3_000, Some((3_500, 6))),
+        (6, 4_000, Some((7_500, 12))),
+        (12, 8_000, Some((11_500, 18))),
+        (18, 12_000, Some((15_500, 24))),
+        (24, 16_000, Some((19_500, 30))),
         (30, 20_000, None),
     ];
     for (at, inflight, train) in table {
@@ -59,9 +60,9 @@ fn the_first_flight_leaves_as_trains_of_six_within_one_round_trip() {
         assert_eq!(plumb.train(), expected, "{inflight} bytes in flight at {at} ms");
         assert_eq!(w.cwnd, 20 * MSS, "two initial windows");
     }
-    let train = Train { inflight: 5_500, next: Time(9 * MS) };
-    assert_eq!(train.wait(Time(MS), 5_000), Nanos::ZERO, "the sixth packet leaves at once");
-    assert_eq!(train.wait(Time(MS), 6_000), Nanos(8 * MS), "the seventh with the next train");
+    let train = Train { inflight: 3_500, next: Time(6 * MS) };
+    assert_eq!(train.wait(Time(MS), 3_000), Nanos::ZERO, "the fourth packet leaves at once");
+    assert_eq!(train.wait(Time(MS), 4_000), Nanos(5 * MS), "the fifth with the next train");
 }
 
 /// A stack that sends in bursts asks whether each packet has to be told.
@@ -132,6 +133,8 @@ fn one_round_trip_after_the_first_flight_it_sends_at_the_rate_of_the_path() {
     let depth = signal(&trip.c, "depth_bytes").expect("two ACKs of a train sound the path");
     let expected = trip.bdp() + 2 * MSS;
     assert!(depth.abs_diff(expected) <= MSS, "{depth}, not the path's BDP and two packets");
+    assert_eq!(trip.c.cwnd(), 30 * MSS, "fourfold growth: six packets for two");
+    trip.run(1);
     let window = trip.c.cwnd() / MSS;
     assert!((51..=60).contains(&window), "three times the flight at once, not {window} packets");
     let rate = trip.c.pacing_rate().expect("paced").0;
@@ -482,36 +485,46 @@ fn an_application_that_is_the_limit_grows_no_window() {
 #[test]
 fn it_does_not_land_while_delivery_still_grows() {
     // From the third round on everything takes 10 ms more, and the path is never full before.
-    let landing = |arm| {
-        let mut trip = Trip::new(arm, 1_000, 50, 50_000);
-        let mut landing = None;
-        while landing.is_none() && trip.now < 2_000 * MS {
-            trip.others = if trip.now > 60 * MS { 10 * MS } else { 0 };
-            let more = trip.step(&mut |before, ack, after| {
-                if before.phase() != Phase::Drain && after.phase() == Phase::Drain {
-                    landing = Some((ack.now, before.cwnd()));
-                }
-            });
-            assert!(more, "{arm}: the flow goes on");
-        }
-        landing.expect("a raised RTT calls for a landing in the end")
-    };
-    let ((first, small), (second, large)) = (landing("plumb(version=1)"), landing("plumb"));
-    assert!(first < second, "version 1 lands at {first:?}, version 2 at {second:?}");
-    assert!(small < large, "by then the window has grown on from {small} to {large}");
+    let mut trip = Trip::new("plumb", 1_000, 50, 50_000);
+    // Delivery rates of whole rounds, and their number when a queue shows and when it lands.
+    let (mut rates, mut began) = (Vec::new(), (Time(0), 0, Seq(0)));
+    let (mut shows, mut lands) = (None, None);
+    while lands.is_none() && trip.now < 2_000 * MS {
+        trip.others = if trip.now > 60 * MS { 10 * MS } else { 0 };
+        let more = trip.step(&mut |_, ack, after| {
+            if ack.una > began.2 {
+                let took = ack.now.since(began.0).0;
+                rates.push((ack.delivered - began.1) * 1_000_000_000 / took.max(1));
+                began = (ack.now, ack.delivered, ack.nxt);
+            }
+            let above = signal(after, "rtt_floor_ns") > signal(after, "rtt_threshold_ns");
+            if rates.len() > 2 && above {
+                shows = shows.or(Some(rates.len()));
+            }
+            if after.phase() == Phase::Drain {
+                lands = Some(rates.len());
+            }
+        });
+        assert!(more, "the flow goes on");
+    }
+    let (shows, lands) = (shows.expect("a queue"), lands.expect("it lands in the end"));
+    let grows = |n: usize| rates[n - 1] * 4 > rates[n - 2] * 5;
+    assert!(shows < lands, "a queue shows in round {shows}, it lands in round {lands}");
+    assert!((shows..lands).all(grows) && !grows(lands), "{shows} to {lands} of {rates:?}");
 }
 
-/// Plumb with the first train of six packets back, two per 0.1 ms, and the head of the next one 9 ms
-/// later, its RTT `over` microseconds above the smallest; and what two more packets open then.
-fn opened_after_trains(arm: &str, over: &[u64]) -> u64 {
+/// A train of six packets, two per 0.1 ms: microseconds, and RTT above the smallest in us.
+const TRAIN: [(u64, u64); 3] = [(0, 0), (100, 100), (200, 200)];
+
+/// What two more packets open after ACKs for two packets each, at these times with an RTT so much
+/// above 30 ms, in us; in bytes.
+pub(crate) fn opened_after(arm: &str, acks: &[(u64, u64)]) -> u64 {
     let cx = context::quic(MSS);
     let mut plumb = Plumb::new(params(arm));
     plumb.start(Time(0), Seq(0));
     let mut w = Window { cwnd: 20 * MSS, ssthresh: UNSET_SSTHRESH };
     let mut opened = 0;
-    let train = [(0, 0), (100, 100), (200, 200)];
-    let heads = over.iter().enumerate().map(|(k, &over)| (9_000 * (k as u64 + 1), over));
-    for (k, (at, over)) in (0..).zip(train.into_iter().chain(heads)) {
+    for (k, &(at, over)) in (0..).zip(acks) {
         let (now, rtt) = (Time(30 * MS + at * 1_000), Nanos(30 * MS + over * 1_000));
         plumb.on_rtt(now, rtt, &cx);
         let ack = Told {
@@ -531,34 +544,71 @@ fn opened_after_trains(arm: &str, over: &[u64]) -> u64 {
         plumb.grow(&ack.ack(), 2 * MSS, &mut w, &ack.within(&cx));
         opened = w.cwnd - before;
     }
-    opened / MSS
+    opened
+}
+
+/// The same in packets, after a train and the heads of others.
+fn opened_after_trains(arm: &str, heads: &[(u64, u64)]) -> u64 {
+    opened_after(arm, &[&TRAIN[..], heads].concat()) / MSS
 }
 
 /// Shows PLUMB 3-crowded.
 #[test]
 fn where_a_train_finds_the_queue_of_the_one_before_growth_is_slow_starts() {
     // (arm, the next head's RTT in us above the smallest, packets opened for two acknowledged)
-    for (arm, over, opened) in [
-        ("plumb", 0, 14),
-        ("plumb", 200, 2),
-        ("plumb-tolerant", 200, 2),
-        ("plumb(version=2)", 200, 4),
-        ("plumb(version=2)", 0, 14),
-    ] {
-        assert_eq!(opened_after_trains(arm, &[over]), opened, "{arm}, {over} us");
+    for (arm, over, opened) in [("plumb", 0, 6), ("plumb", 200, 2), ("plumb-tolerant", 200, 2)] {
+        assert_eq!(opened_after_trains(arm, &[(9_000, over)]), opened, "{arm}, {over} us");
     }
+}
+
+/// Shows PLUMB 3-raised.
+#[test]
+fn while_nothing_is_known_a_raised_rtt_makes_growth_slow_starts() {
+    // One ACK and another one 16 ms later say no rate; the threshold is 33 ms.
+    for (over, opened) in [(0, 4), (3_000, 4), (3_001, 2)] {
+        let found = opened_after("plumb", &[(0, 0), (16_000, over)]) / MSS;
+        assert_eq!(found, opened, "packets opened for two, the RTT {over} us up");
+    }
+}
+
+/// Shows PLUMB 3-uneven.
+#[test]
+fn where_trains_meet_different_queues_growth_is_one_and_a_half() {
+    // The head of the second train, 16 ms after the first one: an eighth of 30 ms counts.
+    for (over, opened) in [(3_750, 6), (3_751, 1)] {
+        let found = opened_after_trains("plumb", &[(16_000, over)]);
+        assert_eq!(found, opened, "packets opened for two, the second train {over} us later");
+    }
+    for (over, opened) in [(3_750, 2), (3_751, 1)] {
+        let found = opened_after("plumb", &[(0, 0), (16_000, over)]) / MSS;
+        assert_eq!(found, opened, "without a rate, the second train {over} us later");
+    }
+}
+
+/// Shows PLUMB 3-once.
+#[test]
+fn a_window_leaves_at_once_only_after_a_train_has_drained() {
+    let window = |acks| {
+        let mut trip = Trip::new("plumb", 100, 30, 375);
+        trip.run(acks);
+        (signal(&trip.c, "depth_bytes").is_some(), trip.c.cwnd() / MSS)
+    };
+    // The two ACKs of the first train give a rate; the head of the second train finds no queue.
+    assert_eq!(window(2), (true, 30), "fourfold growth until then");
+    let (known, at_once) = window(3);
+    assert!(known && at_once >= 51, "three times the flight, not {at_once} packets");
 }
 
 /// Shows PLUMB 3-verify.
 #[test]
 fn if_it_is_to_verify_it_grows_fast_only_after_a_train_has_drained() {
-    for (arm, over, opened) in [
-        ("plumb", &[][..], 14),
+    for (arm, heads, opened) in [
+        ("plumb", &[][..], 6),
         ("plumb(verify=on)", &[][..], 2),
-        ("plumb(verify=on)", &[0][..], 14),
-        ("plumb(verify=on)", &[200][..], 2),
+        ("plumb(verify=on)", &[(9_000, 0)][..], 6),
+        ("plumb(verify=on)", &[(9_000, 200)][..], 2),
     ] {
-        assert_eq!(opened_after_trains(arm, over), opened, "{arm}, {over:?}");
+        assert_eq!(opened_after_trains(arm, heads), opened, "{arm}, {heads:?}");
     }
 }
 
@@ -574,7 +624,8 @@ fn who_has_seen_bunches_lands_no_more_for_four_rounds() {
             r.ack(r.inflight());
             r.fill();
         }
-        assert_eq!(signal(&r.c, "bunched"), Some(1), "{arm}");
+        let heeded = arm == "plumb";
+        assert_eq!(signal(&r.c, "bunched"), Some(heeded.into()), "{arm}");
         // Now an ACK per millisecond for two packets each, and a round trip that stays long.
         r.rtt = r.rtt + Nanos(20 * MS);
         for ms in 1..=5_000 {
@@ -582,17 +633,17 @@ fn who_has_seen_bunches_lands_no_more_for_four_rounds() {
             r.ack((2 * MSS).min(r.inflight()));
             r.send(2 * MSS);
             if r.c.phase() == Phase::Drain {
-                return Some(ms);
+                return ms;
             }
         }
-        assert_eq!(signal(&r.c, "bunched"), Some(0), "{arm}: the round is judged anew");
-        None
+        panic!("{arm} never lands");
     };
-    let [first, second, third] = ["plumb(version=1)", "plumb(version=2)", "plumb"].map(lands_after);
-    let first = first.expect("the first version takes the raised RTT for a queue");
-    assert_eq!(second, None, "a return path that holds ACKs back raises it as well");
-    let third = third.expect("nothing has come in bunches for long");
-    assert!(third >= first + 4 * 50, "{first} ms, and rounds of 50 ms later {third} ms");
+    let (heedless, heedful) = (lands_after("plumb(bunches=off)"), lands_after("plumb"));
+    assert!(
+        heedful >= heedless + 2 * 50,
+        "after {heedless} ms, and after {heedful} ms with bunches"
+    );
+    assert!(heedful >= 4 * 50, "four rounds of 50 ms, not {heedful} ms");
 }
 
 /// Shows PLUMB 5-blind, PLUMB 5-anew.
@@ -692,7 +743,6 @@ fn many_losses_far_below_the_depth_of_trains_land_on_what_was_delivered() {
         ("plumb", 8, 149, 30, true),
         ("plumb", 8, 151, 30, false),
         ("plumb", 8, 60, 60, false),
-        ("plumb(version=1)", 8, 60, 30, false),
     ];
     for (arm, lost, flight, rtt, delivered) in table {
         let (mut plumb, ms) = (Plumb::new(params(arm)), |ms| Nanos(ms * MS));
@@ -896,8 +946,8 @@ fn a_larger_mtu_makes_larger_trains() {
     r.c.before_send(&r.ready());
     assert_eq!(r.c.cwnd(), 2 * 14_720, "the volume is of the initial window of such packets");
     let train = r.c.train().expect("a train");
-    assert_eq!(train.inflight, 6 * 2 * MSS - MSS, "six of the larger packets, less half a one");
-    assert_eq!(train.next, START + Nanos(12_228_260), "12 000 of 29 440 of the round trip later");
+    assert_eq!(train.inflight, 4 * 2 * MSS - MSS, "four of the larger packets, less half a one");
+    assert_eq!(train.next, START + Nanos(8_152_173), "8 000 of 29 440 of the round trip later");
 }
 
 /// Without an episode nothing of this is asked: a controller without Plumb is as it was.

@@ -2,6 +2,7 @@
 //! say the same. A packaged crate comes without the draft: then there is nothing to check.
 
 use crate::context;
+use crate::plumb::opened_after;
 use crate::told::Told;
 use firstflight::event::{Ready, Window};
 use firstflight::signal::bunches::Bunches;
@@ -104,6 +105,18 @@ fn the_first_flight_leaves_as_the_draft_says() {
         let train = plumb.train().expect("it is under way");
         let expected = (number(&row[1]), Time(number(&row[2]) * MS));
         assert_eq!((train.inflight, train.next), expected, "{} ms after the first packet", row[0]);
+    }
+}
+
+#[test]
+fn growth_is_that_of_the_draft() {
+    for row in table("Growth (Section 5)").unwrap_or_default() {
+        let acks: Vec<(u64, u64)> = row[0]
+            .split_whitespace()
+            .map(|ack| ack.split_once('+').expect("time+excess"))
+            .map(|(at, over)| (number(at), number(over)))
+            .collect();
+        assert_eq!(opened_after("plumb", &acks), number(&row[1]), "{}", row[0]);
     }
 }
 

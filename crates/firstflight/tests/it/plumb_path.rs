@@ -209,7 +209,7 @@ proptest! {
     /// Shows PLUMB 1-volume, PLUMB 3-bound, PLUMB 4-land, PLUMB 4-still.
     #[test]
     fn what_plumb_promises_holds_on_any_path(
-        arm in prop::sample::select(&["plumb", "plumb(verify=on)", "plumb(clock=on)", "plumb(saved=2000)", "plumb(version=1)", "plumb-tolerant", "plumb(rapid=on)", "plumb(bunches=off)"][..]),
+        arm in prop::sample::select(&["plumb", "plumb(verify=on)", "plumb(clock=on)", "plumb(saved=2000)", "plumb-tolerant", "plumb(rapid=on)", "plumb(bunches=off)"][..]),
         mbps in 1u64..1_000,
         rtt_ms in 1u64..300,
         queue in 1u64..2_000,

@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 
 const IW: u32 = 10;
 /// Packets of Plumb's trains, and the fewest that the kernel hands on as one otherwise.
-const TRAIN: u32 = 6;
+const TRAIN: u32 = 4;
 const LEAST_BURST: u32 = 2;
 /// More packets than this are not left under way: something is lost then.
 const MOST: u32 = 50_000;

@@ -28,10 +28,10 @@ pub(super) struct Clocked {
 }
 
 impl Clocked {
-    pub(super) fn new(version: u8) -> Clocked {
+    pub(super) fn new() -> Clocked {
         Clocked {
             clock: ReceiverClock::default(),
-            sounding: Sounding::by_ticks(version, TICK),
+            sounding: Sounding::by_ticks(TICK),
             bunches: Bunches::default(),
             min: Nanos::MAX,
             rise: Nanos::MAX,

@@ -24,8 +24,13 @@ pub(super) struct Growth {
     pub(super) unproven: bool,
     /// Whether a queue of the sender's own was found; growth is then always slow.
     pub(super) careful: bool,
-    /// Whether other flows fill the path; growth is then as in slow start while no depth is known.
+    /// Whether other flows fill the path or the RTT is raised; growth is then as in slow start
+    /// while no depth is known.
     pub(super) crowded: bool,
+    /// Whether a train has been seen to drain, so the path has room for a window at once.
+    pub(super) room: bool,
+    /// Whether the trains of the first flight met different queues.
+    pub(super) uneven: bool,
     /// Pacing gain until the next growth.
     pub(super) gain: Ratio,
     /// Rate times smallest RTT plus two packets, in bytes; zero while unknown.
@@ -50,6 +55,8 @@ impl Growth {
             unproven: false,
             careful: false,
             crowded: false,
+            room: false,
+            uneven: false,
             gain: GAIN_RAPID,
             depth: 0,
             rate: Rate(0),
@@ -115,16 +122,21 @@ impl Growth {
     ) {
         if self.careful || (self.depth > 0 && w.cwnd >= self.depth) {
             self.cruise(acked, srtt, w);
-        } else if self.depth > 0 {
+            return;
+        }
+        // PLUMB 3-uneven: one and a half per round trip if trains met different queues: others may
+        // be starting too, and the spacing of ACKs says what the link carries, not what is free.
+        let acked = if self.uneven { acked / 2 } else { acked };
+        if self.depth > 0 {
             // PLUMB 3-known: by the factor, up to the depth. Without a pacer that would be a burst
             // of that many windows, so growth is as in slow start.
-            let fast = cx.paced && !self.unproven;
+            let fast = cx.paced && !self.unproven && !self.uneven;
             let factor = if fast { u64::from(self.factor) } else { 2 };
             let more = cx.cap(acked).saturating_mul(factor.saturating_sub(1));
             w.open(more.min(self.depth - w.cwnd));
             // PLUMB 3-once: the amount that blind growth would allow within this round trip may
-            // leave at once, at the pace of the path.
-            if self.sounded == Some(round) && fast {
+            // leave at once, at the pace of the path, if a train has left its queue empty.
+            if self.sounded == Some(round) && fast && self.room {
                 let at_once = self.base.saturating_mul(BLIND).min(self.depth);
                 w.open(at_once.saturating_sub(w.cwnd));
             }
@@ -135,8 +147,8 @@ impl Growth {
             }
             self.pace(self.rate, srtt, w.cwnd);
         } else {
-            // PLUMB 3-crowded: as in slow start if other flows fill the path.
-            self.blind(acked, self.crowded, w, cx);
+            // PLUMB 3-crowded, PLUMB 3-raised: as in slow start if the path is in use.
+            self.blind(acked, self.crowded || self.uneven, w, cx);
         }
     }
 

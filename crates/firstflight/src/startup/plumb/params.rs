@@ -7,13 +7,12 @@ params! {
     /// The constants of Plumb.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params {
-        /// Version of the rules, 1 to 3. The first two are kept for comparison.
-        pub version: u8 = 3, "version" [1..=3] "version of Plumb's rules; 1 and 2 are for comparison only";
-        /// Packets per train, 2 to 100. Six packets give three ACKs at one per two packets, hence
-        /// two spacings, and fit into a buffer of five packets.
-        pub train: u8 = 6, "train" [2..=100 "packets"] "packets per train in the first flight";
+        /// Packets per train, 2 to 100. Four packets give two ACKs at one per two packets, hence a
+        /// spacing, and fit into a buffer of four packets; the last packet of a train of six does
+        /// not.
+        pub train: u8 = 4, "train" [2..=100 "packets"] "packets per train in the first flight";
         /// Growth per round trip towards a sounded depth, 2 to 100.
-        pub growth: u8 = 8, "growth" [2..=100] "growth per round trip towards a sounded depth";
+        pub growth: u8 = 4, "growth" [2..=100] "growth per round trip towards a sounded depth";
         /// Number of queues caused by Plumb itself after which it leaves, 1 to 100.
         pub strikes: u8 = 3, "strikes" [1..=100] "queues that Plumb itself caused before it exits";
         /// Whether to ignore the spacing and delay of ACKs that arrive in bunches.

@@ -64,7 +64,7 @@ pub(crate) const STARTUPS: &[&str] = &[
     "plumb(clock=on)",
     "plumb(clock=on,verify=on,saved=40,rtt=20)",
     "plumb(saved=1000000)",
-    "plumb(version=1,rapid=on)",
+    "plumb(verify=on,rapid=on)",
     "chirping",
     "chirping(opening=chirp,ecn=ignore,overload=30)",
     "chirping(geometry=3,gain=4,l=2)",
