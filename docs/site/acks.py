@@ -21,28 +21,29 @@ POOR = "25"
 BYTES = "10MB"
 HEAD = """# How few ACKs each startup can work with
 
-Each cell is one transfer of {bytes} with CUBIC and PRR: completion time, packet loss, exit reason and window at the exit in BDP. The
-paths have no randomness, so one trial shows the mechanism. `docs/regenerate.sh acks` regenerates this page.
+Each cell is one transfer of {bytes} with CUBIC and PRR: completion time, packet loss, exit reason and window at the exit
+in BDP. `docs/regenerate.sh acks` regenerates this page.
 
-* Receiver: `ack=25` on a path acknowledges every 25 packets, or after 25 ms; `ack=4/rtt` acknowledges four times per idle round trip.
-* Sender: `@(acks=8)` makes a QUIC sender request eight ACKs per round trip (ACK_FREQUENCY, draft-ietf-quic-ack-frequency-14): one per
-  eighth of its window, but at the latest after an eighth of its minimum RTT. It sends the request with the first packet and whenever the
-  window has changed. This replaces the receiver's own policy.
+* Receiver: `ack=25` on a path acknowledges every 25 packets, or after 25 ms; `ack=4/rtt` acknowledges four times per
+  idle round trip.
+* Sender: `@(acks=8)` makes a QUIC sender request eight ACKs per round trip (ACK_FREQUENCY,
+  draft-ietf-quic-ack-frequency-14): one per eighth of its window, but at the latest after an eighth of its minimum RTT.
+  This replaces the receiver's own policy.
 
 Results:
 
-* Slow start, SEARCH and Rapid Start take 2 to 7 % longer with four ACKs per round trip and 27 to 66 % longer with one, because every round
-  waits for ACKs.
-* Algorithms that sample the RTT within a round trip fail first. HyStart's train test needs an ACK every few packets: with `ack=25` only its
-  delay test works, and with four ACKs per round trip neither test does. HyStart++ needs 8 samples per round (RFC 9406): on the first path
-  it exits at 3.6 BDP with `ack=25` instead of 2.5, and with four ACKs per round trip it behaves like slow start.
-* `bbr` needs ACKs for its rate: with one per round trip it sees no growth and exits at a few percent of the BDP. The draft's remedy, an
-  allowance for aggregated ACKs, is off by default; with `bbr(aggregation=on)` `bbr` continues, but loses as much as slow start.
-* `plumb` exits at 0.99 of the BDP without loss if every second packet is acknowledged. With fewer ACKs it loses packets; with four per
-  round trip it overshoots like slow start.
-* Requests help, even with fewer ACKs than `ack=2` causes: 16 per round trip restore the exits of HyStart++ and HyStart on the first path, 8
-  recover two thirds of `bbr`'s lost time, and 8 restore `plumb`'s exit. Four, as the BBR draft suggests, are too few for all of these
-  algorithms.
+* Slow start, SEARCH and Rapid Start take 2 to 7 % longer with four ACKs per round trip and 27 to 66 % longer with one.
+* Algorithms that sample the RTT within a round trip fail first. HyStart's train test needs an ACK every few packets:
+  with `ack=25` only its delay test works, and with four ACKs per round trip neither test does. HyStart++ needs 8
+  samples per round (RFC 9406): on the first path it exits at 3.6 BDP with `ack=25` instead of 2.5, and with four ACKs
+  per round trip it behaves like slow start.
+* `bbr` needs ACKs for its rate: with one per round trip it sees no growth and exits at a few percent of the BDP. With
+  the draft's allowance for aggregated ACKs (`bbr(aggregation=on)`), it continues, but loses as much as slow start.
+* `plumb` exits at 0.99 of the BDP without loss if every second packet is acknowledged. With fewer ACKs it loses
+  packets; with four per round trip it overshoots like slow start.
+* Requests help, even with fewer ACKs than `ack=2` causes: 16 per round trip restore the exits of HyStart++ and HyStart
+  on the first path, 8 recover two thirds of `bbr`'s lost time, and 8 restore `plumb`'s exit. Four, as the BBR draft
+  suggests, are too few for all of these algorithms.
 """
 
 

@@ -25,22 +25,19 @@ ARMS = ["slowstart", "hystart++", "search", "rapid", "bbr"]
 BYTES = "5MB"
 HEAD = """# Startups on ten paths
 
-One trial of {bytes} with seed 1 for each startup on each path, all with CUBIC and PRR. Cells show completion time,
-packets lost, the exit reason and the window at the exit over the BDP. One trial shows a mechanism, not an average;
-[A/B tests](ab-tests.md) give averages over many paths. `careful` has saved the path's BDP and RTT, rounded up, so it
-jumps to half of the BDP. `docs/regenerate.sh startups` regenerates this page.
+One trial of {bytes} with seed 1 for each startup on each path, all with CUBIC and PRR. Cells show completion time, packets
+lost, the exit reason and the window at the exit over the BDP. One trial shows a mechanism; [A/B tests](ab-tests.md)
+give averages. `careful` has saved the path's BDP and RTT, rounded up, so it jumps to half of the BDP.
+`docs/regenerate.sh startups` regenerates this page.
 
 Where the queue holds a BDP, `bbr` loses almost nothing and takes about a round trip longer than slow start. (The table
-shows its window before the drain; the window that it hands over is half of that, 0.98 of the BDP.) With a smaller
-queue, and behind a policer, `bbr` exits on loss and loses about as much as the others. `rapid` and `careful` are the
-fastest nearly everywhere, but lose at least as much as slow start. `hystart++` loses less than slow start in the same
-time if it detects the queue early enough; `search` behaves as slow start wherever the loss comes first. The simulator
-and noq agree on the order. Their times agree within a few percent, except behind the policer and for HyStart++ on the
-satellite.
+shows its window before the drain, which halves it.) With a smaller queue, and behind a policer, `bbr` exits on loss and
+loses about as much as the others. `rapid` and `careful` are the fastest nearly everywhere, but lose at least as much as
+slow start. `hystart++` loses less than slow start in the same time if it detects the queue early enough; where the loss
+comes first, `search` equals slow start. The simulator and noq agree on the order. Their times agree within a few
+percent, except behind the policer and for HyStart++ on the satellite.
 
-The page of each startup has a picture of its window over time: [slow start](explain/slow-start.md),
-[HyStart++](explain/hystart-plus-plus.md), [SEARCH](explain/search.md), [Rapid Start](explain/rapid-start.md),
-[BBR's startup](explain/bbr.md), [Careful Resume](explain/careful.md).
+[Each startup has a page](explain/index.md) with a picture of its window over time.
 """
 
 

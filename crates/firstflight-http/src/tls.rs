@@ -92,7 +92,7 @@ fn pin(certificate: &CertificateDer<'_>) -> Option<String> {
 /// The certificates that a client trusts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// Those that this system trusts.
+    /// Certificates that this system trusts.
     System,
     /// Certificates signed by one of these, PEM.
     Authority(PathBuf),

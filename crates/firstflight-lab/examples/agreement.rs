@@ -33,47 +33,42 @@ const BUCKET: u32 = 10;
 const INTRODUCTION: &str = "\
 # Agreement of the testbeds
 
-Each table compares the simulator (`sim`) with a real QUIC stack in virtual time (`quic`, also deterministic): same path model, same core,
-same seed. Both send datagrams of 1472 bytes, start with 10 packets and one handshake RTT sample, and acknowledge every second packet.
-*Read* is the time until the receiver has read the last byte in order; *acked* is the time until the sender knows it. Exit cells give the
+Each table compares the simulator (`sim`) with a real QUIC stack in virtual time (`quic`, also deterministic): same path
+model, core, seed and datagram size. Both start with 10 packets and acknowledge every second packet. *Read* is the time
+until the receiver has read the last byte in order; *acked* is the time until the sender knows it. Exit cells give the
 reason, the time and the window in BDPs. Differences above 5 % are bold and explained at the end.
 
 Known differences between the two:
 
-* **Pacer burst.** Our pacer's bucket holds 2 packets. noq's holds 2 ms of the pacing rate (10 to 256 packets, at most 10 ms), and a
-  controller cannot change it. After each pause noq sends a burst of that size, so the queue overflows slightly earlier and RTT samples
-  scatter more, which HyStart++ and Rapid Start react to. `sim 10` is the simulator with a bucket of 10 packets: where it moves towards
-  `quic`, the bucket is the reason. At an RTT of 600 ms, noq's bucket holds only one packet during the first window and one packet leaves
-  every 30 ms, so exits come about 80 ms later (78 ms in the simulator with `@(burst=1)`).
-* **HyStart++ loses more on noq**, because of the bucket. Of 3 MB on `rapid-slide`, noq loses 14.0 %, the simulator 5.7 %, and the simulator
-  with `hystart++@(burst=10)` 13.9 %. Bursts in the first window shift all later rounds, and HyStart++ uses the minimum RTT of each round,
-  which the first packets of the round determine. With a bucket of 2 packets, a round starts at 200 ms with 7.4 ms of queue. This exceeds
-  the threshold of 4 ms, so growth slows at 1.95 BDP. With 10 packets, that round starts at 184 ms with 1.8 ms of queue, and growth slows
-  one round later, at 2.8 BDP. HyStart uses every RTT sample and loses 3.3 % on noq and 4.6 % in the simulator.
-* **Start of the jump.** No stack reports how much data is waiting, so the adapter jumps when half of the initial window is in flight. The
-  simulator jumps with the first packet.
-* **Last ACK.** An odd last packet is acknowledged after the receiver's ACK delay of 25 ms. Whether the last packet is odd depends on a few
-  lost packets, so *acked* can jump by 25 ms. Compare *read* for the effect of the path.
-* **Headers.** The simulator uses 36 bytes per datagram for headers and tag, noq 34 on average: 10 MB without loss take 6964 and 6952
-  packets.
-* **Loss detection** follows the same rules (3 packets, 9/8 RTT), but noq sometimes skips a packet number, which the receiver acknowledges
-  at once.
-* **Receiver merging** (`gro=`). On `quic`, the datagrams of a batch reach the stack together and share one ACK; a datagram that arrives
-  alone is not acknowledged until the next one arrives. The simulator's receiver handles each datagram as it arrives; a lone datagram is
-  acknowledged after the ACK delay.
-* **Spurious losses.** noq forgets lost packets after two probe timeouts, and reports a spurious loss only once every packet it still
-  remembers has arrived.
+* **Pacer burst.** Our pacer's bucket holds 2 packets. noq's holds 2 ms of the pacing rate (10 to 256 packets, at most
+  10 ms), and a controller cannot change it. After each pause noq sends a burst of that size, so the queue overflows
+  slightly earlier and RTT samples scatter more. `sim 10` is the simulator with a bucket of 10 packets: where it moves
+  towards `quic`, the bucket is the reason. At an RTT of 600 ms, noq's bucket holds only one packet during the first
+  window, so exits come about 80 ms later.
+* **HyStart++ loses more on noq**, because of the bucket. Of 3 MB on `rapid-slide`, noq loses 14.0 %, the simulator
+  5.7 %, and the simulator with `hystart++@(burst=10)` 13.9 %. Bursts in the first window shift all later rounds, and
+  HyStart++ uses the minimum RTT of each round, which its first packets determine. With a bucket of 2 packets, a round
+  starts with 7.4 ms of queue, above the threshold of 4 ms, and growth slows at 1.95 BDP. With 10 packets, that round
+  starts with 1.8 ms, and growth slows one round later, at 2.8 BDP. HyStart uses every RTT sample and loses 3.3 % on noq
+  and 4.6 % in the simulator.
+* **Start of the jump.** No stack reports how much data is waiting, so the adapter jumps when half of the initial window
+  is in flight. The simulator jumps with the first packet.
+* **Last ACK.** An odd last packet is acknowledged after the receiver's ACK delay of 25 ms, so *acked* can jump by
+  25 ms. Compare *read* for the effect of the path.
+* **Receiver merging** (`gro=`). On `quic`, the datagrams of a batch share one ACK; in the simulator, each is handled as
+  it arrives.
+* **Spurious losses.** noq forgets lost packets after two probe timeouts, and reports a spurious loss only once every
+  packet it still remembers has arrived.
 
-`cargo run --release -p firstflight-lab --features quic --example agreement -- --real 7 > docs/agreement.md` regenerates this page;
-without `--real` it omits the table of real sockets.
+`cargo run --release -p firstflight-lab --features quic --example agreement -- --real 7 > docs/agreement.md` regenerates
+this page; without `--real` it omits the table of real sockets.
 ";
 
 const REASONS: &str = "
 ## Differences above 5 %
 
-* `hystart` at 600 ms. The ACK train must last half of the minimum RTT, and pacing at twice the window per RTT makes trains of exactly that
-  length. A tiny difference therefore decides between an exit in round 10 and in round 11. Over RTTs of 580 to 650 ms, the simulator exits
-  in round 10 up to 610 ms and the real stack up to 580 ms. At larger RTTs both exit in round 11 with the same windows.
+* `hystart` at 600 ms. The ACK train must last half of the minimum RTT, and pacing at twice the window per RTT makes
+  trains of exactly that length. A tiny difference therefore decides between an exit in round 10 and in round 11.
 ";
 
 struct Cells {

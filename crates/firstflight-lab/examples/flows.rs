@@ -160,12 +160,18 @@ fn row(name: &str, pairs: &[[[f64; 3]; 2]], ratio: bool) -> String {
 const INTRODUCTION: &str = "\
 # Do the testbeds agree when flows share a bottleneck?
 
-An endless flow runs alone for 5 s; then a second flow starts and transfers one object. In each title, the second flow comes first. *Jain* is the fairness index of both flows while the second flow is active. *Harm* is the share of its solo throughput that the first flow loses in that time. *Completion* is the second flow's completion time.
+An endless flow runs alone for 5 s; then a second flow starts and transfers one object. In each title, the second flow
+comes first. *Jain* is the fairness index of both flows while the second flow is active. *Harm* is the share of its solo
+throughput that the first flow loses in that time. *Completion* is the second flow's completion time.
 
-We compare two pairs of testbeds: the simulator's TCP (Linux's HyStart, CUBIC or Reno, PRR, RACK) against the running kernel's TCP behind an emulated link, and the simulator's QUIC against noq in virtual time. Each cell shows the median and the range over 15 seeds in virtual time and over 3 seeds in the kernel. The first lost packet determines most of the result, so each seed increases the RTT by up to 0.5 ms and delays each start by up to 1 ms. Differences above 10 % or 10 points are bold and explained at the end.
+Two pairs of testbeds are compared: the simulator's TCP (Linux's HyStart, CUBIC or Reno, PRR, RACK) with the kernel's
+TCP behind an emulated link, and the simulator's QUIC with noq in virtual time. Each cell shows the median and the range
+over 15 seeds in virtual time and over 3 seeds in the kernel. The first lost packet determines most of the result, so
+each seed increases the RTT by up to 0.5 ms and delays each start by up to 1 ms. Differences above 10 % or 10 points are
+bold and explained at the end.
 
-On `linux`, all connections are established before the first one sends, so no handshake waits in a queue.
-`sudo cargo run -p firstflight-lab --features quic,linux --example flows > docs/agreement-flows.md` regenerates the tables.
+`sudo cargo run -p firstflight-lab --features quic,linux --example flows > docs/agreement-flows.md` regenerates the
+tables.
 ";
 
 fn main() -> Result<(), Error> {

@@ -32,7 +32,7 @@ pub struct Sender {
     collecting: Option<Collected>,
 }
 
-/// What an ACK names, so far.
+/// Packets that an ACK has named so far.
 #[derive(Clone, Copy, Debug)]
 struct Collected {
     now: Time,

@@ -216,7 +216,7 @@ impl Trial {
     /// incomplete row that a crash had left in it.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn begin(&self) -> std::io::Result<u64> {
         self.rows().begin()
     }

@@ -1,6 +1,5 @@
-//! What a connection has been through, as a trial reports it: a fold over the events that its
-//! controller was told, each with the controller right after it. Nothing here is looked at by any
-//! rule.
+//! Statistics of a connection, as a trial reports them: a fold over the events of its controller,
+//! each with the controller right after it. No rule reads them.
 //!
 //! Every testbed keeps one, and a log gives the same one back, because there is nothing else to
 //! know: two witnesses of one connection cannot disagree. Only how far the stream is repaired is no
@@ -212,7 +211,7 @@ impl<E: AsRef<[Kept]> + AsMut<[Kept]> + Extend<Kept>> Account<E> {
     }
 
     /// Something up to position `end` of the stream (bytes or chunks, whichever the transport
-    /// counts) was declared lost; 0 is nothing. After the ACK, before a timeout is told.
+    /// counts) was declared lost; 0 means nothing. Call it after the ACK and before a timeout.
     #[inline]
     pub fn on_hole(&mut self, end: u64) {
         if end > 0

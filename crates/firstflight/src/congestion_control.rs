@@ -15,9 +15,9 @@ macro_rules! congestion_control {
         /// A congestion control as a transport sees it, whatever it is made of. A [`Controller`] is one;
         /// code that only drives or watches a connection takes any.
         ///
-        /// A transport tells it what it is about to send, what it sent, each ACK, timeouts and false
-        /// alarms, and asks for the window and the pacing rate. The [module of controllers](crate::controller)
-        /// says in which order.
+        /// A transport reports packets before and after it sends them, each ACK, timeouts and false alarms,
+        /// and reads the window and the pacing rate. The [module of controllers](crate::controller)
+        /// defines the order.
         pub trait CongestionControl {
             $(
                 #[doc = concat!("See [`Controller::", stringify!($tell), "`].")]

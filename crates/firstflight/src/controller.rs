@@ -681,13 +681,13 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         })
     }
 
-    /// What the transport has reported that cannot be, if anything: the first such report and how many there were. They are taken as far
-    /// as they make sense, and never end the program.
+    /// The first impossible report of the transport and the number of such reports, or `None`. They are
+    /// used as far as they make sense, and never end the program.
     pub fn misfed(&self) -> Option<Misfed> {
         self.misfed
     }
 
-    /// What the ACKs add up to.
+    /// Totals over the ACKs.
     pub fn so_far(&self) -> &SoFar {
         &self.cx.so_far
     }
@@ -785,8 +785,8 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         self.w.ssthresh = window.ssthresh.max(self.cx.minimum_window());
     }
 
-    /// What holds between any two events, whatever a transport tells: every test and every fuzz run
-    /// of a build with debug assertions checks it, other builds have nothing of it.
+    /// Checks the invariants between two events, in builds with debug assertions only: every test and
+    /// every fuzz run.
     #[inline]
     fn verify(&self) {
         let (Window { cwnd, ssthresh }, cx) = (self.w, &self.cx);

@@ -1,4 +1,4 @@
-//! What a transport tells the controller, and what the algorithms inside it may look at.
+//! Events that a transport reports to the controller, and the context that its algorithms read.
 //!
 //! The record of one acknowledgement and the order of work within it are the contract of the whole
 //! crate; every transport (the simulator, a QUIC stack, a kernel) keeps it (OURS ack-order):
@@ -43,7 +43,7 @@ pub struct Ready {
     pub backlog: u64,
     /// Smoothed RTT, if there is one yet.
     pub srtt: Option<Nanos>,
-    /// How long nothing has been in flight; zero while something is.
+    /// Time since the last packet in flight was acknowledged; zero while something is in flight.
     pub idle: Nanos,
     /// The retransmission timeout (TCP) or probe timeout (QUIC) in force, for idle rules.
     pub timeout: Nanos,
@@ -64,9 +64,10 @@ pub struct Sent {
     pub srtt: Option<Nanos>,
 }
 
-/// What a transport reports of one ACK, once per ACK, and of a loss timer (then `acked` is 0 and `rtt` is `None`). It has no default, so
-/// that a fact which is forgotten does not compile; what only some transports know is [`detail`](Ack::detail). What follows from these
-/// facts the controller derives itself ([`SoFar`]), and it counts what cannot be ([`Misfed`]).
+/// The report of one ACK, or of a loss timer (then `acked` is 0 and `rtt` is `None`). It has no
+/// default, so code that forgets a fact does not compile; facts that only some transports know are in
+/// [`detail`](Ack::detail). The controller derives the rest ([`SoFar`]) and counts impossible reports
+/// ([`Misfed`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ack {
     /// Arrival time at the host, never the time the stack got round to it (OURS ack-arrival).
@@ -117,11 +118,11 @@ pub struct Ack {
     pub cwnd_limited: bool,
     /// The application had nothing to send while the window was open.
     pub app_limited: bool,
-    /// What only some transports know; [`AckDetail::default`] if this one knows none of it.
+    /// Facts that only some transports know; [`AckDetail::default`] if this one knows none of them.
     pub detail: AckDetail,
 }
 
-/// What an [`Ack`] may say beside its facts: whoever knows more assigns it to the fields of a default.
+/// Optional facts of an [`Ack`]: a transport that knows more sets fields of the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AckDetail {
@@ -205,7 +206,7 @@ impl Ack {
             && !least
     }
 
-    /// What it is that cannot be.
+    /// The first rule that this report breaks, if any.
     pub(crate) fn wrong(
         &self,
         so_far: &SoFar,
@@ -248,8 +249,8 @@ impl Ack {
     }
 }
 
-/// What the ACKs of a connection add up to. The controller keeps it ([`Context::so_far`]); so does whoever reads a log and writes
-/// events of his own.
+/// Totals over the ACKs of a connection. The controller keeps them ([`Context::so_far`]); so does a
+/// reader of logs that writes events of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SoFar {
     /// Bytes delivered.
@@ -308,7 +309,7 @@ impl SoFar {
 }
 
 named! {
-    /// What a transport may report that cannot be.
+    /// An impossible report of a transport.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     #[non_exhaustive]
     pub enum Impossible {
@@ -333,15 +334,15 @@ named! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Misfed {
-    /// What was wrong with the first one.
+    /// The rule that the first one broke.
     pub rule: Impossible,
     /// The time that the first one gave.
     pub at: Time,
-    /// How many there were.
+    /// Number of impossible reports.
     pub count: u32,
 }
 
-/// What the network did to the sender.
+/// A congestion signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Signal {
     /// Packets were declared lost.
@@ -368,7 +369,7 @@ named! {
 pub struct Congestion {
     /// The moment.
     pub now: Time,
-    /// What happened.
+    /// Kind of timeout.
     pub timeout: Timeout,
     /// Next packet number or SND.NXT: what was sent last.
     pub nxt: Seq,
@@ -376,8 +377,8 @@ pub struct Congestion {
     pub inflight_before: u64,
 }
 
-/// One thing that a controller is told: what a log keeps and a replay gives back. A controller built
-/// anew and told the same events in the same order is the same controller. Its fields by name:
+/// An input of a controller, as a log keeps it and a replay repeats it. A new controller that receives
+/// the same events in the same order reaches the same state. Its fields by name:
 /// [`EVENT`](crate::fields::EVENT).
 #[derive(Clone, Copy, Debug)]
 pub enum Event {
@@ -393,8 +394,8 @@ pub enum Event {
     /// [`on_sent`](crate::controller::Controller::on_sent).
     Sent(Sent),
     /// [`on_ack`](crate::controller::Controller::on_ack): an ACK or a loss timer.
-    /// The second part is what the controller derived from it and those before; whoever tells a controller the event need not know
-    /// it.
+    /// The second part holds the totals that the controller derived from all ACKs so far; it is an output
+    /// and may be left at its default.
     Ack(Ack, SoFar),
     /// [`on_congestion`](crate::controller::Controller::on_congestion).
     Congestion(Congestion),
@@ -542,9 +543,9 @@ pub struct Context {
     pub young_epoch: bool,
     /// Such an epoch is less than 10 ms old: ns-3 takes no samples then ([`Context::is_newborn`]).
     pub newborn_epoch: bool,
-    /// What the startup heeds of it, kept here because each ACK asks.
+    /// The startup's use of epochs, kept here because each ACK reads it.
     pub(crate) epoch_use: EpochUse,
-    /// What the ACKs add up to, the present one included.
+    /// Totals over the ACKs, including the present one.
     pub so_far: SoFar,
 }
 
@@ -582,7 +583,7 @@ impl Context {
 }
 
 named! {
-    /// What the sender is doing, as traces and pacing see it.
+    /// Phase of the sender, as traces and pacing see it.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub enum Phase {
         /// Slow start or whatever the startup does in its place.

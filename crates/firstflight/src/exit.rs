@@ -1,4 +1,4 @@
-//! How startup ended, and how congestion avoidance takes over; shared by startup, avoidance,
+//! The end of startup and the hand-over to congestion avoidance; shared by startup, avoidance,
 //! recovery and every log.
 //!
 //! This is the only list of exit reasons. Code that counts, writes or reads them uses

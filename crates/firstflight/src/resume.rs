@@ -1,5 +1,4 @@
-//! What a connection learns about its path for the next connection: the Observe rules of Careful
-//! Resume.
+//! Path state that a connection saves for the next connection: the Observe rules of Careful Resume.
 //!
 //! Follows: RFC 9959 (May 2026; read as draft-ietf-tsvwg-careful-resume-24). An [`Observation`] is
 //! a fold over the controller's events, each with the controller's state right after it, so it

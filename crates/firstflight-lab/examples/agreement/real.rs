@@ -11,14 +11,14 @@ const PATH: &str = "rate=100Mbit,rtt=30ms,queue=30ms";
 const BYTES: u64 = 10_000_000;
 
 const INTRODUCTION: &str = "
-`firstflight compare --on quic --real`: HTTP/3 from a noq server to a client over loopback sockets and the relay (`link --udp`), in real
-time. Each cell shows the median and the range over several trials. The rig (`quic` above) is the same stack without sockets, so any
-difference comes from the machine: runtime timers up to a millisecond late, system calls, other load. A trial in which the relay forwarded packets
-late is repeated.
+`firstflight compare --on quic --real`: HTTP/3 from a noq server to a client over loopback sockets and the relay
+(`link --udp`), in real time. Each cell shows the median and the range. The rig (`quic` above) is the same stack without
+sockets, so any difference comes from the machine. A trial in which the relay forwarded packets late is repeated.
 
-A late timer changes the pacer's pattern: it sends a millisecond's worth of packets at once. *Acked* stays the same, but algorithms that
-read ACK spacing react. HyStart's train and delay triggers swap order, and HyStart++ enters CSS in a different round. In virtual time BEST
-sees only its own pacer and never exits on its estimate; here it sometimes measures the bottleneck within a burst and exits without loss.
+A late timer makes the pacer send a millisecond's worth of packets at once. *Acked* stays the same, but algorithms that
+read ACK spacing react: HyStart's train and delay triggers swap order, and HyStart++ enters CSS in a different round. In
+virtual time BEST sees only its own pacer and never exits on its estimate; here it sometimes measures the bottleneck
+within a burst and exits without loss.
 ";
 
 fn median(mut values: Vec<f64>) -> f64 {

@@ -118,7 +118,7 @@ fn leaves_losses(kind: &Kind) -> bool {
 }
 
 impl Scored {
-    /// What the first loss left of the window.
+    /// Share of the window left after the first loss.
     fn cut(&self) -> Option<f64> {
         self.level.and_then(|level| Some(beta(&self.kind)? * (-level).exp()))
     }

@@ -34,9 +34,9 @@ use core::fmt;
 pub struct Part {
     /// Its name.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// Description in a line.
     pub summary: &'static str,
-    /// Where it comes from.
+    /// Specification or other source.
     pub source: &'static str,
     /// Its options.
     pub options: &'static [OptionDoc],
@@ -95,7 +95,7 @@ macro_rules! parts {
 }
 
 parts! {
-    /// How an arm starts.
+    /// The startup of an arm.
     StartupSpec, STARTUPS, "startup";
     SlowStart(NoOptions) = "slowstart", "slow start until packets are lost", "RFC 5681, RFC 9002";
     Limited(limited_slow_start::Params) = "limited", "Limited Slow Start: linear above a window", "RFC 3742";
@@ -116,8 +116,7 @@ parts! {
 }
 
 impl StartupSpec {
-    /// Whether it is told what no sender can know, so that it bounds the others and competes with
-    /// none.
+    /// Whether it knows what no sender can know (the oracle), so that it is a bound and is not ranked.
     pub const fn is_reference(&self) -> bool {
         matches!(self, StartupSpec::Oracle(_))
     }
@@ -129,7 +128,7 @@ impl StartupSpec {
 }
 
 parts! {
-    /// How an arm avoids congestion.
+    /// The congestion avoidance of an arm.
     AvoidanceSpec, AVOIDANCES, "congestion avoidance";
     Cubic(cubic::Params) = "cubic", "CUBIC", "RFC 9438";
     Cuback(cuback::Params) = "cuback", "Cuback: CUBIC whose clock is the acknowledged bytes", "draft-kazuho-ccwg-cuback-00";
@@ -147,7 +146,7 @@ impl AvoidanceSpec {
 }
 
 parts! {
-    /// How an arm recovers.
+    /// The loss recovery of an arm.
     RecoverySpec, RECOVERIES, "recovery";
     Prr(prr::Params) = "prr", "Proportional Rate Reduction", "RFC 9937, RFC 6937";
     Immediate(NoOptions) = "immediate", "cut the window at once", "RFC 9002";
@@ -162,7 +161,7 @@ pub struct ShortName {
     pub name: &'static str,
     /// The arm it stands for.
     pub arm: &'static str,
-    /// What it is for, in a line.
+    /// Purpose in a line.
     pub summary: &'static str,
 }
 

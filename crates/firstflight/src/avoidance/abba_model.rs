@@ -102,7 +102,7 @@ impl Line {
     }
 }
 
-/// How much of the room shown by a line growth uses.
+/// Share of the unused capacity that growth uses per window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gain {
     /// Share of the room per window acknowledged; both terms at most 1000.

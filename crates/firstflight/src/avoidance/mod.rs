@@ -152,7 +152,7 @@ pub trait Avoidance {
 }
 
 named! {
-    /// What a reduction multiplies by beta.
+    /// The quantity that a reduction multiplies by beta.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub enum Base {
         /// The window, as in Linux and RFC 9002 (RFC9002 7.3.2-2): if only half of the window is

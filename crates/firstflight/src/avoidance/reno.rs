@@ -52,7 +52,7 @@ params! {
             "first" [words OFF_OR_FACTOR if is_optional_factor; OFF_OR_FACTORS] "decrease factor of the cut that ends slow start";
         /// Factor after marks if it differs: [`Params::ABE`] or nothing.
         pub abe: Option<Ratio> = None, "abe" [words OFF_OR_FACTOR if is_optional_factor; OFF_OR_FACTORS] "decrease factor after ECN marks (RFC 8511: 0.8)";
-        /// What beta multiplies.
+        /// The quantity that beta multiplies.
         pub base: Base = Base::Inflight, "base" [] "what the factor multiplies";
         /// Arithmetic in use.
         pub profile: Profile = Profile::Rfc5681;

@@ -1,5 +1,5 @@
-//! Recovery episodes of a controller: when one opens, who repairs in it, when it is over, and what a
-//! false alarm gives back.
+//! Recovery episodes of a controller: their start and end, the recovery in charge, and the undo after
+//! a false alarm.
 
 use super::Controller;
 use super::config::Relapse;
@@ -307,7 +307,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         self.mark = mark.unwrap_or(self.mark);
     }
 
-    /// What a false alarm gives back; `window` is the one before the reduction.
+    /// State that a false alarm restores; `window` is the one before the reduction.
     pub(super) fn copy(&self, mut window: Window) -> Undo<S::Saved, A::Saved> {
         // Linux restores at least three quarters of the window (`prior_ssthresh`).
         if self.ends.relapse() == Relapse::Outstanding {

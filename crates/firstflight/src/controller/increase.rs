@@ -5,8 +5,7 @@
 //! 2026; `maxfs`, `literal`): a window grows whether or not it is used, but not beyond what the
 //! algorithm would reach in one round trip from the largest flight since the last cut (`maxFS`).
 //!
-//! One rule for everybody: a controller that is told what another sender did
-//! ([`Controller::on_ack_of_another`]) judges its own window by the same flights.
+//! A controller that observes another sender ([`Controller::on_ack_of_another`]) judges its own window by the same flights.
 //!
 //! Departure (`maxfs`): growth is capped, the window is never lowered. Read to the letter the draft
 //! sets an unused window to the smaller of the two, which takes away what a restart of `maxFS`

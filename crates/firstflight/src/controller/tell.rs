@@ -1,4 +1,4 @@
-//! A controller that is told what a log kept.
+//! Feeds a controller with the events of a log.
 
 use super::Controller;
 use crate::avoidance::Avoidance;

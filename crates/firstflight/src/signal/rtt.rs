@@ -208,7 +208,7 @@ impl Rfc9002Rtt {
     }
 }
 
-/// How a system turns RTT and deviation into a retransmission timeout.
+/// Parameters from which a system computes its retransmission timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RtoParams {
     /// Timeout before there is a sample: 1 s (RFC 6298 2.1), 3 s in stacks before 2011.

@@ -18,7 +18,7 @@ macro_rules! startups {
             $($(#[$doc])* $name($type),)*
         }
 
-        /// What a false alarm gives back to any startup.
+        /// The state of any startup that a false alarm restores.
         #[derive(Clone, Copy, Debug)]
         #[doc(hidden)]
         pub enum AnySavedStartup {
@@ -32,7 +32,7 @@ macro_rules! startups {
                 }
             }
 
-            /// What another startup saved means nothing.
+            /// State that another startup saved is ignored.
             fn take_back(&mut self, saved: AnySavedStartup) {
                 match (self, saved) {
                     $((AnyStartup::$name(startup), AnySavedStartup::$name(saved)) => {
@@ -88,7 +88,7 @@ startups! {
     Careful(Careful),
     /// Jump start.
     Jump(JumpStart),
-    /// Slow start that is told the BDP.
+    /// Slow start that knows the BDP.
     Oracle(Oracle),
 }
 

@@ -54,7 +54,7 @@ params! {
     }
 }
 
-/// Where it is.
+/// State of the algorithm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[doc(hidden)]
 pub enum State {
@@ -97,7 +97,7 @@ enum Feedback {
     Stopping,
 }
 
-/// What a packet remembers beside its delivery: bytes in flight, and lost until then.
+/// State kept per packet besides its delivery: bytes in flight, and bytes lost until then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Flight {
     inflight: Rounded,
@@ -122,7 +122,7 @@ impl Rounded {
     }
 }
 
-/// Not bounded.
+/// No bound.
 const NONE: u64 = u64::MAX;
 /// No time yet.
 const NOT_SET: Time = Time(u64::MAX);
@@ -158,7 +158,7 @@ pub struct Bbr3 {
     probe_rtt_round_done: bool,
     /// A timeout's recovery goes on until `recover` is acknowledged.
     recovering: bool,
-    /// What `pacing_rate` was set for beside `bw`, see [`Bbr3::pacing_input`]; 0 is nothing.
+    /// Input of `pacing_rate` besides `bw`, see [`Bbr3::pacing_input`]; 0 is nothing.
     paced_for: u8,
     undo: Undo,
     /// `C.lost`, the lower 32 bits.
@@ -185,7 +185,7 @@ pub struct Bbr3 {
     min_rtt_stamp: Time,
     probe_rtt_min_delay: Nanos,
     probe_rtt_min_stamp: Time,
-    /// What `bw` delivers in `min_rtt`.
+    /// Bytes that `bw` delivers in `min_rtt`.
     volume: u64,
     /// [`NOT_SET`] before half a BDP is in flight.
     probe_rtt_done_stamp: Time,
@@ -197,7 +197,7 @@ pub struct Bbr3 {
     extra: Extra,
 }
 
-/// What a false alarm gives back.
+/// State that a false alarm restores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Undo {
     saved: bool,
@@ -302,7 +302,7 @@ impl Bbr3 {
         }
     }
 
-    /// Where it is.
+    /// Current state.
     #[doc(hidden)]
     pub fn state(&self) -> State {
         self.state

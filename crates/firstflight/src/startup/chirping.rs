@@ -56,7 +56,7 @@ const AWAITED: usize = 32;
 const BLIND: u8 = 3;
 
 named! {
-    /// How the first packets leave.
+    /// Pattern of the first packets.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub enum Opening {
         /// The initial window at once; the spacing of its ACKs gives the first gap (V1).
@@ -93,7 +93,7 @@ params! {
             "growth of the number of chirps per round";
         /// Packets of a rise in delay that has drained again, from which it counts as cross traffic.
         pub l: u8 = 5, "l" [2..=8 "packets"] "shortest drained rise of the delay that counts as cross traffic";
-        /// How the first packets leave.
+        /// Pattern of the first packets.
         pub opening: Opening = Opening::Burst, "opening" [] "first packets: a burst, or chirps around 200 us";
         /// The answer to congestion marks.
         pub ecn: Marks = Marks::Leave, "ecn" [] "congestion marks: leave startup, or ignore them";

@@ -79,7 +79,7 @@ named! {
 }
 
 named! {
-    /// Where a round may end, which decides how late the first rounds are detected.
+    /// The point at which a round may end, which decides how late the first rounds are detected.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub enum RollAt {
         /// On every sample (Linux since January 2025).
@@ -105,7 +105,7 @@ params! {
         pub delay: bool = true, "delay" [] "exit when the round's smallest RTT rises";
         /// Nothing is detected below this many segments; 0 for no limit.
         pub low_window: u64 = 16, "low" [0..=10_000 "segments"] "no detection below this window";
-        /// Where rounds end.
+        /// The point at which rounds end.
         pub roll_at: RollAt = RollAt::Sample, "roll" [] "when a round may end";
         /// OURS exit-scale: the share of the window to keep at an exit, at most 1. picoquic keeps
         /// half, because the current delay was caused by the window one RTT ago, which was half as

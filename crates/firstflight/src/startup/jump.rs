@@ -14,7 +14,7 @@ use crate::options::{Listed, OptionValue, Range};
 use crate::units::{Nanos, Ratio, Seq, Time};
 use core::fmt;
 
-/// How far the first window is enlarged.
+/// Size of the enlarged first window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JumpWindow {
     /// A multiple of the initial window.

@@ -60,13 +60,13 @@ params! {
 /// Which ACKs the round is receiving.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
-    /// Of packets that ACKs clocked.
+    /// ACKs of packets that ACKs clocked.
     Blue,
-    /// Of packets that were paced.
+    /// ACKs of packets that were paced.
     Red,
 }
 
-/// Where the blue part of a flight ends.
+/// End of the blue part of a flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tail {
     /// Before this packet or sequence number.

@@ -1,4 +1,4 @@
-//! What the model becomes: a pacing rate and a window.
+//! The pacing rate and the window that follow from the model.
 
 use super::{Bbr3, NONE, State, Step};
 use crate::event::{Context, Transport};

@@ -1,5 +1,5 @@
-//! What losses and marks say: the volume that was too much while probing, bounds for the short term
-//! while not, and what a false alarm gives back.
+//! The response to losses and marks: the upper bound on the volume while probing, short-term bounds
+//! otherwise, and undo after a false alarm.
 
 use super::{Bbr3, Flight, NONE, State, Step, Undo};
 use crate::event::{Ack, Context, Window};
@@ -47,7 +47,7 @@ impl Bbr3 {
         }
     }
 
-    /// What the packet that was acknowledged last saw.
+    /// State when the packet acknowledged last was sent.
     fn latest(&self) -> Seen {
         self.seen(self.kept[0])
     }

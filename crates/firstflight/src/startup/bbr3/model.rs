@@ -1,4 +1,4 @@
-//! What the path is taken to be: rounds, bandwidth, the full pipe, smallest RTT, aggregation.
+//! The model of the path: rounds, bandwidth, the full pipe, smallest RTT, aggregation.
 
 use super::{Bbr3, State, Step};
 use crate::event::Ack;

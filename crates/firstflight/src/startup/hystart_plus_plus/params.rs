@@ -7,7 +7,7 @@ use crate::options::{Listed, OptionValue, Range, params};
 use core::fmt;
 
 named! {
-    /// What happens when the RTT has risen.
+    /// The response to a risen RTT.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub enum Mode {
         /// Conservative slow start, which can return to slow start (RFC 9406).

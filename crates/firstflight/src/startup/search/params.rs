@@ -26,7 +26,7 @@ named! {
 }
 
 named! {
-    /// What happens once saturation is detected.
+    /// The action on detected saturation.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub enum Exit {
         /// Lower the window ACK by ACK to the bytes delivered in the last initial RTT.
