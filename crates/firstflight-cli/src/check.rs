@@ -47,7 +47,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let failed = judged.iter().filter(|one| one.failure.is_some()).count();
     Ok(match failed {
         0 => Done::Well,
-        failed => Done::Because(format!("{failed} of {} fail", judged.len())),
+        failed => Done::Because(format!("{failed} of {} checks fail", judged.len())),
     })
 }
 
@@ -60,8 +60,8 @@ impl Output for Shown<'_> {
     fn text(&self) -> String {
         let failed = self.judged.iter().filter(|one| one.failure.is_some()).count();
         let line = match failed {
-            0 => format!("Nothing got worse than is allowed: {} checked.", self.judged.len()),
-            failed => format!("{failed} of {} fail.", self.judged.len()),
+            0 => format!("All {} checks pass.", self.judged.len()),
+            failed => format!("{failed} of {} checks fail.", self.judged.len()),
         };
         let unseen = match self.unseen.as_slice() {
             [] => String::new(),
@@ -71,18 +71,19 @@ impl Output for Shown<'_> {
     }
 
     fn sheets(&self) -> Vec<Table> {
-        let columns = std::iter::once(("on", Kind::Name)).chain(CHANGE);
-        let mut sheet = Table::new("verdicts", columns).dropping(&["on"]);
+        // The first column is never dropped, and the verdict should not be.
+        let columns = CHANGE.into_iter().chain([("on", Kind::Name)]);
+        let mut sheet = Table::new("verdicts", columns).dropping(&["on", "before", "after"]);
         for one in self.judged {
             let verdict = one.failure.as_deref().unwrap_or("within");
             sheet.row([
-                Marked::from(one.of.as_str()),
-                one.arm.as_str().into(),
+                Marked::from(one.arm.as_str()),
                 one.measure.as_str().into(),
                 diff::number(one.before).into(),
                 diff::number(one.after).into(),
                 diff::percent(one.change_pct).into(),
                 Marked::from(verdict).bold(one.failure.is_some()),
+                one.of.as_str().into(),
             ]);
         }
         vec![sheet]

@@ -386,12 +386,12 @@ impl Output for Dry<'_> {
     fn text(&self) -> String {
         let job = self.job;
         let line = format!(
-            "{} {}: {} cells with {} plans, {} runs, at most {} million packets, about {} min on two cores",
-            self.evaluation.effort.name(),
+            "{}, {} effort: {} runs of {} cells ({} plans), at most {} million packets, about {} min on two cores",
             self.evaluation.algorithm.label,
+            self.evaluation.effort.name(),
+            job.runs,
             job.cells,
             job.plans,
-            job.runs,
             job.packets / 1_000_000,
             figure((self.minutes() * 10.0).ceil() / 10.0)
         );

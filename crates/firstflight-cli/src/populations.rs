@@ -293,7 +293,10 @@ impl Described<'_> {
         }));
         remarks.extend(population.assumptions.iter().map(|assumption| {
             let Assumption { value, low, high, reference } = assumption;
-            format!("not measured: {value}, from {low} to {high}: {reference}")
+            format!(
+                "not measured: {value}; tested with {} and {} ({reference})",
+                low.words, high.words
+            )
         }));
         let knobs = &population.knobs;
         if knobs.calibrated.is_some() || knobs.k > 0.0 {

@@ -31,9 +31,9 @@ use std::path::PathBuf;
 /// Whether the sender paced its packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Pace {
-    /// Judge by the first flight
+    /// As the first flight shows
     Auto,
-    /// It did
+    /// Paced
     On,
     /// Not paced
     Off,

@@ -43,10 +43,14 @@ fn range(low: f64, high: f64, digits: usize) -> String {
     if !(low.is_finite() && high.is_finite()) {
         return "-".into();
     }
-    // Avoids printing -0.
-    let unit = 10_f64.powi(digits as i32);
-    let [low, high] = [low, high].map(|x| format!("{:.digits$}", (x * unit).round() / unit + 0.0));
+    let [low, high] = [low, high].map(|x| format!("{:.digits$}", rounded(x, digits)));
     if low == high { low } else { format!("{low}..{high}") }
+}
+
+/// Rounds to so many decimals; never -0.
+fn rounded(value: f64, digits: usize) -> f64 {
+    let unit = 10_f64.powi(digits as i32);
+    (value * unit).round() / unit + 0.0
 }
 
 /// One row per arm over all connections.
@@ -66,17 +70,19 @@ pub(crate) fn overall(analysis: &Analysis) -> Table {
             Marked::from(format!("{}{}", entry.arm, if chosen { " *" } else { "" })),
             one(entry.ttlb_ms.p50, 0),
             one(entry.ttlb_ms.p95, 0),
-            or_dash(assumed.map(|of| format!("{:.1}", of.time_pct.value))).bold(true),
+            or_dash(assumed.map(|of| format!("{:.1}", rounded(of.time_pct.value, 1)))).bold(true),
             or_dash(assumed.map(|_| range(least, most, 0))),
-            or_dash(assumed.map(|of| format!("{:.1}", of.slower_pct.value))),
+            or_dash(assumed.map(|of| format!("{:.1}", rounded(of.slower_pct.value, 1)))),
             Marked::from(format!("{:.2}", entry.loss_pct.mean)),
-            or_dash(assumed.map(|of| format!("{:+.2}", of.loss_points.value + 0.0))),
+            or_dash(assumed.map(|of| format!("{:+.2}", rounded(of.loss_points.value, 2)))),
             Marked::from(format!("{:.0}", entry.queue_p99_ms)),
             or_dash(assumed.map(|of| range(of.time_pct.low, of.time_pct.high, 1))),
             or_dash(assumed.map(|of| range(of.loss_points.low, of.loss_points.high, 2))),
             one(entry.ttlb_ms.p99, 0),
             Marked::from(format!("{:.1}", entry.ttlb_ms.mean)),
-            or_dash(versus.map(|versus| format!("{:.1}", versus.reduction_pct.mean.value))),
+            or_dash(
+                versus.map(|versus| format!("{:.1}", rounded(versus.reduction_pct.mean.value, 1))),
+            ),
             one(entry.loss_pct.p99, 1),
             Marked::from(format!("{:.2}", entry.retransmitted_pct)),
         ]);

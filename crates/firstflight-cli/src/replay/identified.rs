@@ -47,22 +47,40 @@ pub(super) fn one(text: &mut String, identity: &Identity) {
     let _ = writeln!(text, "{}", fitted(&sheet));
 }
 
-/// Many connections: the frequency of each result.
-pub(super) fn many(text: &mut String, results: &Results) {
-    let identities: Vec<&Identity> =
-        results.connections.iter().filter_map(|row| row.identified.as_ref()).collect();
-    if identities.is_empty() {
-        return;
-    }
+/// The results over all connections with their frequency, the most frequent first.
+fn counted(results: &Results) -> Vec<(String, u64)> {
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-    for identity in &identities {
+    for identity in results.connections.iter().filter_map(|row| row.identified.as_ref()) {
         *counts.entry(answer(identity)).or_default() += 1;
     }
     let mut counts: Vec<(String, u64)> = counts.into_iter().collect();
     counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    counts
+}
+
+/// The answer of `--identify` in a sentence, if it was asked.
+pub(super) fn finding(results: &Results) -> Option<String> {
+    let counts = counted(results);
+    let of: u64 = counts.iter().map(|(_, count)| count).sum();
+    match counts.as_slice() {
+        [] => None,
+        [(only, 1)] => Some(format!("Startup of the sender: {only}.")),
+        [(first, count), ..] => {
+            Some(format!("Startup of the senders: {first} on {count} of {of}."))
+        }
+    }
+}
+
+/// Many connections: the frequency of each result.
+pub(super) fn many(text: &mut String, results: &Results) {
+    let counts = counted(results);
+    if counts.is_empty() {
+        return;
+    }
+    let of: u64 = counts.iter().map(|(_, count)| count).sum();
     let mut sheet = Table::of_numbers("startups of the senders", ANSWERS, 1);
     for (answer, count) in counts {
-        let share = count as f64 * 100.0 / identities.len() as f64;
+        let share = count as f64 * 100.0 / of as f64;
         sheet.row([
             Marked::from(answer),
             Marked::from(count.to_string()),

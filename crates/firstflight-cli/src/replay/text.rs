@@ -129,7 +129,8 @@ pub(crate) fn columns<'a>(startups: impl Iterator<Item = &'a str>) -> Vec<String
 
 /// The whole result for people.
 fn text(results: &Results) -> String {
-    let mut text = wrap(&results.finding(), 0, width()) + "\n";
+    let identified = identified::finding(results).map_or(String::new(), |line| line + " ");
+    let mut text = wrap(&(identified + &results.finding()), 0, width()) + "\n";
     if results.connections.len() <= FEW {
         results.connections.iter().for_each(|connection| one(&mut text, connection));
     } else {

@@ -97,11 +97,14 @@ fn warnings(answer: &Answer, rows: &Rows) -> Vec<String> {
     told
 }
 
-/// `7.3 % shorter [5.1, 9.4]`.
-pub(super) fn ranged(interval: Interval) -> String {
+/// `7.3 % shorter than with slowstart at equal size (95 % interval 5.1 to 9.4)`.
+fn ranged(interval: Interval, baseline: &str, kind: &str, condition: &str) -> String {
     let (word, shown) =
         if interval.value < 0.0 { ("longer", interval.map(|x| -x)) } else { ("shorter", interval) };
-    format!("{:.1} % {word} [{:.1}, {:.1}]", shown.value, shown.low, shown.high)
+    let Interval { value, low, high } = shown;
+    format!(
+        "{value:.1} % {word} than with {baseline} at equal size ({kind}95 % interval {low:.1} to {high:.1}{condition})"
+    )
 }
 
 fn finding(answer: &Answer) -> String {
@@ -130,17 +133,22 @@ fn sentence(row: &EffectRow, baseline: &str) -> String {
     let at_any_look = row.always_valid_pct.filter(|always| !always.covers(0.0));
     match (row.stands, at_any_look) {
         (true, Some(always)) => format!(
-            "{}: completion times {} than with {baseline} at equal size, however often you look",
+            "{}: completion times are {}",
             row.arm,
-            ranged(always)
+            ranged(always, baseline, "always-valid ", "")
         ),
         (true, None) => format!(
-            "{}: completion times {} than with {baseline} at equal size, but only if the end was fixed in advance, not with repeated looks",
+            "{}: completion times are {}",
             row.arm,
-            ranged(found)
+            ranged(
+                found,
+                baseline,
+                "",
+                ", valid only if the end of the trial was fixed in advance"
+            )
         ),
         (false, _) => format!(
-            "{}: no difference from {baseline} beyond chance [{:.1}, {:.1} % shorter]",
+            "{}: no significant difference from {baseline} (95 % interval {:.1} to {:.1} % shorter)",
             row.arm, found.low, found.high
         ),
     }

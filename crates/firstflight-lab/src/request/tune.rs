@@ -27,7 +27,7 @@ pub struct TuneRequest {
     /// Number of evaluations; one is a candidate on all connections of a set
     #[arg(long, default_value_t = 400, value_parser = evaluations, allow_negative_numbers = true)]
     budget: u64,
-    /// Number of connections on which candidates are chosen, and again of those on which they are checked
+    /// Number of connections for choosing candidates, and as many others for checking them
     #[arg(long, default_value_t = 2_000, value_parser = connections, allow_negative_numbers = true)]
     flows: u64,
     /// Number of connections on which one candidate is judged, once
