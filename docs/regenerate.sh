@@ -5,6 +5,7 @@
 #   agreement    docs/agreement.md, simulator compared with real QUIC stacks; its last table runs in real time
 #   suss         the table of docs/explain/suss.md: five startups on the same ten paths
 #   startups     docs/startups.md, six startups on ten built-in paths
+#   tunings      docs/tunings.md, two arms tuned on three populations (several minutes)
 #   acks         docs/acks.md, every startup with receivers that acknowledge rarely
 #   pictures     docs/pictures/*.png, screenshots of the reports in Chromium, if they have changed
 # The kernel's results (docs/linux-results.md) need root and an hour on an idle machine; see docs/linux.md.
@@ -12,7 +13,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(shown results agreement startups suss acks pictures)
+[ ${#parts[@]} -gt 0 ] || parts=(shown results agreement startups suss tunings acks pictures)
 
 firstflight() { "${FIRSTFLIGHT:-$target/release/firstflight}" "$@"; }
 
@@ -36,8 +37,9 @@ for part in "${parts[@]}"; do
     agreement) into docs/agreement.md cargo run --quiet --locked --release -p firstflight-lab --features quic --example agreement -- --real 7 ;;
     startups) into docs/startups.md python3 docs/site/startups.py "${FIRSTFLIGHT:-$target/release/firstflight}" ;;
     suss) python3 docs/site/suss.py "${FIRSTFLIGHT:-$target/release/firstflight}" docs/explain/suss.md ;;
+    tunings) into docs/tunings.md python3 docs/site/tunings.py "${FIRSTFLIGHT:-$target/release/firstflight}" ;;
     acks) into docs/acks.md python3 docs/site/acks.py "${FIRSTFLIGHT:-$target/release/firstflight}" ;;
     pictures) python3 docs/site/pictures.py "${FIRSTFLIGHT:-$target/release/firstflight}" docs --reports --write ;;
-    *) echo "regenerate: no part \`$part\`: shown, results, agreement, startups, suss, acks, pictures" && exit 2 ;;
+    *) echo "regenerate: no part \`$part\`: shown, results, agreement, startups, suss, tunings, acks, pictures" && exit 2 ;;
     esac
 done

@@ -10,6 +10,7 @@ mod ab;
 mod compare;
 mod evaluate;
 mod experiment;
+mod learn;
 mod lists;
 mod population;
 mod replay;
@@ -61,6 +62,8 @@ mod engine {
     use super::evaluate::{EvaluationPlan, EvaluationReport};
     #[pymodule_export]
     use super::experiment::Experiment;
+    #[pymodule_export]
+    use super::learn::{Fleet, Policy, learned_columns};
     #[pymodule_export]
     use super::lists::{
         arm_full, list_arms, list_paths, list_populations, list_sources, looks, path_facts,

@@ -11,7 +11,7 @@ import pytest
 from conftest import ROOT
 from nbclient import NotebookClient
 
-PAGES = [ROOT / "docs" / "python.md", ROOT / "docs" / "how-to" / "stack.md", ROOT / "python" / "README.md"]
+PAGES = [ROOT / "docs" / "python.md", ROOT / "docs" / "learn.md", ROOT / "docs" / "how-to" / "stack.md", ROOT / "python" / "README.md"]
 NOTEBOOKS = sorted((ROOT / "python" / "notebooks").glob("*.ipynb"))
 
 

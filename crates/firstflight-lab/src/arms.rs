@@ -1,6 +1,7 @@
 //! Arms as users write them: a label, the sender it stands for, and helpful errors.
 
 use crate::error::nearest;
+use crate::learn::{Policy, Steered};
 pub use crate::own::ALL;
 use crate::own::{Own, OwnPart, OwnStartup, names as own_names};
 use crate::programs::Programs;
@@ -11,6 +12,7 @@ use firstflight::arm::{
 };
 use firstflight::options::OptionDoc;
 use firstflight_path::Error;
+use std::sync::Arc;
 
 /// The sender.
 #[derive(Clone, Debug, PartialEq)]
@@ -295,6 +297,13 @@ fn parse_arm(text: &str) -> Result<NamedArm, Error> {
         return own;
     }
     let label = text.trim().to_owned();
+    if let Some((file, rest)) = own_names::learned(&label) {
+        let (policy, named) = Policy::read(file)?;
+        let policy = Arc::new(policy);
+        let startup =
+            OwnStartup::of(&format!("learned({named})"), move || Steered::by(Arc::clone(&policy)));
+        return NamedArm::with_own(&label, startup, rest);
+    }
     if let Some(name) = label.strip_prefix(KERNEL) {
         let (name, options) = name.split_once('@').map_or((name, None), |(n, o)| (n, Some(o)));
         let max_rate = options.map(|options| kernel_rate(&label, options)).transpose()?;

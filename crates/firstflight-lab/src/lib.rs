@@ -16,6 +16,7 @@ pub mod error;
 pub mod field;
 mod finding;
 pub mod flows;
+pub mod learn;
 mod learner;
 pub mod measures;
 pub mod outcome;

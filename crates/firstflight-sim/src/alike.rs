@@ -13,7 +13,8 @@
 use crate::instrumented::{Company, Core, Instrumented};
 use crate::observe::{Nobody, Record};
 use crate::outcome::Outcome;
-use crate::trial::{Setup, in_company};
+use crate::setup::Setup;
+use crate::trial::in_company;
 use firstflight::startup::AnyStartup;
 use firstflight::{AnyController, Event, Recorder};
 use firstflight_path::Error;

@@ -32,6 +32,8 @@ pub mod quic;
 mod reader;
 pub mod ring;
 mod run;
+mod running;
+mod setup;
 pub mod sharing;
 pub mod tcp;
 pub mod trial;
@@ -56,7 +58,8 @@ pub use outcome::{Drops, Outcome, Stop, fairness_ppm};
 pub use run::{Simulated, run, run_flows};
 pub use sharing::{FlowPlan, JITTER, Shared, SharedOutcome};
 
-pub use trial::Setup;
+pub use running::Stepped;
+pub use setup::Setup;
 
 /// The example in README.md, which package registries show.
 #[cfg(doctest)]

@@ -5,8 +5,9 @@ use crate::boxed::Mixed;
 use crate::instrumented::{Combined, Core};
 use crate::observe::{Nobody, Observer, Tape};
 use crate::outcome::Outcome;
+use crate::setup::Setup;
 use crate::sharing::{self, FlowPlan, Shared, SharedOutcome};
-use crate::trial::{self, Setup};
+use crate::trial;
 use firstflight::startup::AnyStartup;
 use firstflight_path::Error;
 

@@ -36,6 +36,9 @@ impl OwnPart {
     }
 }
 
+/// Start of a startup whose policy is in a file.
+const LEARNED: &str = "learned(";
+
 /// User-defined parts of this program.
 static KNOWN: OnceLock<Vec<OwnPart>> = OnceLock::new();
 
@@ -99,6 +102,14 @@ pub(crate) fn known() -> &'static [OwnPart] {
 pub fn listed() -> Vec<(&'static str, &'static str)> {
     const KINDS: [&str; 3] = ["startup", "avoidance", "recovery"];
     known().iter().map(|part| (KINDS[part.place()], part.name())).collect()
+}
+
+/// The file of the policy that is the startup of an arm, and the text after the startup: those of
+/// `learned(FILE)/avoidance/recovery@(options)`.
+pub(crate) fn learned(arm: &str) -> Option<(&str, &str)> {
+    let (parts, _) = pieces(arm);
+    let file = parts[0].trim_end().strip_prefix(LEARNED)?.strip_suffix(')')?;
+    Some((file, &arm[parts[0].len()..]))
 }
 
 /// The arm in full, with these names in place of the stand-ins.

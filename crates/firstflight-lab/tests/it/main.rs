@@ -11,6 +11,7 @@ mod drill;
 #[cfg(all(feature = "field", feature = "request"))]
 mod field;
 mod foreign;
+mod learn;
 mod measures;
 mod own;
 mod plumb_worst;
