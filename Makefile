@@ -72,7 +72,7 @@ built:
 	tests/needs.sh unit kernel python
 	$(BUILD)
 
-# PROFILE=dev tries the scripts with builds that are made anyway; WHEELS='manylinux sdist' makes only these kinds.
+# PROFILE=dev tries the scripts with builds that take a quarter of the time.
 packages: ## what people install, made and tried where nothing else is: static program, .deb of program and C library, container, wheels (target/dist)
 	packaging/static.sh
 	packaging/try.sh static
@@ -80,8 +80,17 @@ packages: ## what people install, made and tried where nothing else is: static p
 	packaging/c.sh
 	packaging/try.sh deb c
 	packaging/container.sh
-	packaging/wheels.sh $(WHEELS)
+	packaging/wheels.sh
 	packaging/try.sh wheel sdist
+
+# CI runs this with PROFILE=dev: program and engine are those of the tests. The other packages compile everything once more, each by itself: for
+# musl, for an old C library, from the unpacked sources.
+installed: ## of these, what CI makes and tries on each change: .deb of program and C library, and a wheel for this machine
+	packaging/deb.sh
+	packaging/c.sh
+	packaging/try.sh deb c
+	packaging/wheels.sh host
+	packaging/try.sh wheel
 
 # One version, written by one script; what a machine has no tool for is named.
 recipes: ## Homebrew, AUR, conda-forge, Nix, Zenodo, CITATION.cff, workflows and scripts, each checked by its own tool
@@ -123,12 +132,13 @@ live: ## of these, what runs in real time: the kernel's controllers, servers, li
 kernel: ## of these, only what needs the kernel: controllers equal to the core, loaded, unloaded; links
 	crates/firstflight-linux/test.sh
 
-night: ## what takes hours: fuzzing, hostile input for the whole program, each crate built alone, mutants, every controller in other kernels, every published result in full, CUBIC against itself in a hundred batteries, make test in a bare Debian
+night: ## what takes hours: fuzzing, hostile input for the whole program, each crate built alone, every package, mutants, every controller in other kernels, every published result in full, CUBIC against itself in a hundred batteries, make test in a bare Debian
 	SECONDS_EACH=1800 $(MAKE) fuzz
 	SECONDS_EACH=3600 $(MAKE) campaign
 	$(MAKE) crowd
 	$(MAKE) lean
 	packaging/package.sh --verify
+	PROFILE=dev LIMIT=60 $(MAKE) packages
 	CARGO_TARGET_DIR=$(TARGET) python/test.sh --wheel
 	$(MAKE) mutants
 	NIGHT=1 cargo test --locked --workspace $(FEATURES) --test it read_back
@@ -151,6 +161,8 @@ night: ## what takes hours: fuzzing, hostile input for the whole program, each c
 	GUIDE=--full $(MAKE) guide
 	FULL=1 $(MAKE) fresh
 	contrib/ns3/agreement.sh
+	$(MAKE) -C contrib/picoquic agreement
+	$(MAKE) -C contrib/quicly agreement
 
 kernels: ## every controller in Linux 6.1, 6.12 and 7.x, in an emulator; fetches them from Debian
 	crates/firstflight-linux/kernels.sh

@@ -32,4 +32,4 @@ if [ -z "${FIRSTFLIGHT:-}" ]; then
     cargo build --quiet --locked --release
     FIRSTFLIGHT=$target/release/firstflight
 fi
-exec python3 contrib/ns3/agreement.py "$work/download" "$FIRSTFLIGHT"
+exec python3 contrib/agreement.py ns-3 "$FIRSTFLIGHT" "$work/download"

@@ -50,11 +50,13 @@ def gallery(program: Path, folder: Path, playground: bool) -> None:
     with tempfile.TemporaryDirectory() as work:
         results = {}
         for name, window in (("BEFORE", "10"), ("AFTER", "30")):
-            results[name] = f"{work}/{name}.json"
-            run(program, ["compare", "--iw", window, "--json", results[name]])
+            results[name] = f"{name.lower()}.json"
+            run(program, ["compare", "--iw", window, "--json", results[name]], work)
         for name, _, command in GALLERY:
             words = [results.get(word, word) for word in shlex.split(command)]
-            run(program, [*words, "--report", str(folder / f"{name}.html")])
+            # A report names its files as the command does: results without their folder.
+            at = work if any(word in results for word in shlex.split(command)) else None
+            run(program, [*words, "--report", str(folder / f"{name}.html")], at)
     entries = []
     for name, question, command in GALLERY:
         finding = re.search(r"<h1[^>]*>(.*?)</h1>", (folder / f"{name}.html").read_text(), re.DOTALL)
@@ -77,9 +79,9 @@ def gallery(program: Path, folder: Path, playground: bool) -> None:
     )
 
 
-def run(program: Path, words: list[str]) -> None:
+def run(program: Path, words: list[str], folder: str | None = None) -> None:
     done = subprocess.run(
-        [program, *words], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        [program, *words], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
     # 1 is a result that falls short: the report is there.
     if done.returncode not in (0, 1):
