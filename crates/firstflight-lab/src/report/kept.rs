@@ -27,35 +27,35 @@ pub fn kept(name: &str, text: &'static str, command: &str) -> Result<String, Err
     let all: Value = serde_json::from_str(text)
         .map_err(|error| failed(&format!("is not JSON ({error}); {ALLOWED}")))?;
     let has = |keys: &[&str]| keys.iter().all(|key| !all[*key].is_null());
-    let page = if has(&["advice", "replay", "ab"]) {
-        ab::advice_page(&all["ab"], &all["advice"], &evidence(&all), command)
-    } else if has(&["decision", "percentiles"]) {
-        ab::page(&all, command)
-    } else if has(&["tuned", "candidates"]) {
-        #[cfg(feature = "tune")]
-        let page = super::tune::page(&all, command);
-        #[cfg(not(feature = "tune"))]
-        let page = return Err(failed("is a tuning, which this build does not support"));
-        page
-    } else if has(&["sweep", "best"]) {
-        sweep::page(&all, command)
-    } else if has(&["arms", "quantiles", "totals"]) {
-        #[cfg(feature = "field")]
-        let page = super::trial::page(&all, command);
-        #[cfg(not(feature = "field"))]
-        let page = return Err(failed("is a field test, which this build does not support"));
-        page
-    } else if all["results"][0]["flows"].is_array() {
-        return Err(failed("is a comparison of several flows, for which there is no page"));
-    } else if has(&["summary", "results"]) {
-        let comparison = serde_json::from_str(text)
-            .map_err(|error| failed(&format!("is not a whole result ({error})")))
-            .and_then(|kept: Kept| kept.comparison(name));
-        return comparison.map(|comparison| comparison.report(command).to_html());
-    } else {
-        return Err(failed(&format!("is not a result; {ALLOWED}")));
+    let whole = |page: Result<String, serde_json::Error>| {
+        page.map_err(|error| failed(&format!("is not a whole result ({error})")))
     };
-    page.map_err(|error| failed(&format!("is not a whole result ({error})")))
+    if has(&["advice", "replay", "ab"]) {
+        return whole(ab::advice_page(&all["ab"], &all["advice"], &evidence(&all), command));
+    }
+    if has(&["decision", "percentiles"]) {
+        return whole(ab::page(&all, command));
+    }
+    #[cfg(feature = "tune")]
+    if has(&["tuned", "candidates"]) {
+        return whole(super::tune::page(&all, command));
+    }
+    if has(&["sweep", "best"]) {
+        return whole(sweep::page(&all, command));
+    }
+    #[cfg(feature = "field")]
+    if has(&["arms", "quantiles", "totals"]) {
+        return whole(super::trial::page(&all, command));
+    }
+    if all["results"][0]["flows"].is_array() {
+        return Err(failed("is a comparison of several flows, for which there is no page"));
+    }
+    if has(&["summary", "results"]) {
+        let kept: Kept = serde_json::from_str(text)
+            .map_err(|error| failed(&format!("is not a whole result ({error})")))?;
+        return kept.comparison(name).map(|comparison| comparison.report(command).to_html());
+    }
+    Err(failed(&format!("is not a result; {ALLOWED}")))
 }
 
 /// The inputs of advice, from its parts as in `--json`.
@@ -122,7 +122,7 @@ impl Kept {
         let Experiment { testbed, transport, detection, path, path_name, .. } = &self.experiment;
         let failed = |what: String| Error::new(format!("{name}: {what}"));
         let repeat = self.experiment.repeat.max(1) as usize;
-        if self.results.is_empty() || self.results.len() % repeat != 0 {
+        if self.results.is_empty() || !self.results.len().is_multiple_of(repeat) {
             let trials = self.results.len();
             return Err(failed(format!("has {trials} trials, {repeat} of each arm are missing")));
         }
