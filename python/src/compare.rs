@@ -146,7 +146,7 @@ impl Comparison {
                     Growing::beside([("trial_arm", Holds::Text)], SharedFlowRow::MEASURES);
                 for trial in &sharing.rows {
                     for flow in &trial.flows {
-                        table.row([Cell::Text(&trial.arm)], flow);
+                        table.row([Cell::from(&trial.arm)], flow);
                     }
                 }
                 table.finish()
@@ -186,7 +186,7 @@ impl Comparison {
         };
         for row in flows {
             for episode in row.episodes.iter().flatten() {
-                table.row([Cell::Text(&row.arm), Cell::Whole(row.seed)], episode);
+                table.row([Cell::from(&row.arm), row.seed.into()], episode);
             }
         }
         table.finish()

@@ -105,7 +105,7 @@ impl Sweep {
     fn rows(&self) -> PyResult<Batches> {
         let mut table = Growing::beside(self.keys(), SweepRow::MEASURES);
         for (swept, row) in self.inner.rows() {
-            table.row(swept.iter().map(|(_, value)| Cell::Text(value)), &row);
+            table.row(swept.iter().map(|(_, value)| Cell::from(*value)), &row);
         }
         table.finish()
     }
@@ -122,11 +122,11 @@ impl Sweep {
                 let who: Vec<&str> = best.arms.iter().map(|arm| arms[*arm]).collect();
                 let who = who.join(",");
                 let swept = self.inner.plan.swept(point);
-                let cells = swept.iter().map(|(_, value)| Cell::Text(value)).chain([
-                    Cell::Text(judged.key),
-                    Cell::Text(&who),
-                    best.margin.map_or(Cell::Missing, Cell::Real),
-                    Cell::Text(judged.margin_unit),
+                let cells = swept.iter().map(|(_, value)| Cell::from(*value)).chain([
+                    judged.key.into(),
+                    who.as_str().into(),
+                    best.margin.into(),
+                    judged.margin_unit.into(),
                 ]);
                 for (column, cell) in table.columns.iter_mut().zip(cells) {
                     column.cell(cell);

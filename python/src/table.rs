@@ -90,11 +90,9 @@ impl Column {
     /// Appends the value of a measure.
     pub(crate) fn cell(&mut self, cell: Cell<'_>) {
         match cell {
-            // As in JSON: a number that is none, such as a ratio to nothing, is null.
-            Cell::Real(number) if !number.is_finite() => self.missing(),
             Cell::Missing => self.missing(),
-            Cell::Text(text) => self.text(Some(text)),
-            Cell::Whole(number) => self.whole(Some(number)),
+            Cell::Text(text) => self.text(Some(&text)),
+            Cell::Whole(number) => self.whole(u64::try_from(number).ok()),
             Cell::Real(number) => self.real(Some(number)),
             Cell::Flag(flag) => self.flag(Some(flag)),
         }

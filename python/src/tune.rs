@@ -81,13 +81,13 @@ impl Tuned {
         for of in &self.inner.parameters {
             for point in &of.profile {
                 let cells = [
-                    Cell::Text(&of.name),
-                    Cell::Text(&of.default),
-                    Cell::Text(&of.tuned),
-                    Cell::Text(&point.value),
-                    Cell::Real(point.gain),
-                    Cell::Real(point.time_pct),
-                    Cell::Real(point.loss_points),
+                    Cell::from(&of.name),
+                    (&of.default).into(),
+                    (&of.tuned).into(),
+                    (&point.value).into(),
+                    point.gain.into(),
+                    point.time_pct.into(),
+                    point.loss_points.into(),
                 ];
                 for (column, cell) in table.columns.iter_mut().zip(cells) {
                     column.cell(cell);

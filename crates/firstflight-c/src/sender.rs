@@ -316,12 +316,8 @@ pub unsafe extern "C" fn ff_on_sent(sender: *mut ff_sender, sent: *const ff_sent
         change(sender, |sender| {
             let mut room = MaybeUninit::uninit();
             let sent = Sent::from(read(sent, &mut room)?);
-            if let Some(rate) = sender.controller.pacing_rate()
-                && (sender.controller.train().is_none() || sender.controller.max_rate().is_some())
-            {
-                sender.pacer.fill(sent.now, rate);
-                sender.pacer.take(sent.bytes.min(LARGEST_BURST));
-            }
+            let spacing = sender.controller.spacing();
+            sender.pacer.on_sent(sent.now, sent.bytes.min(LARGEST_BURST), spacing);
             sender.controller.on_sent(&sent);
             Ok(())
         })
@@ -430,16 +426,8 @@ pub unsafe extern "C" fn ff_next_send_time(
     // SAFETY: the caller keeps the rules of the crate.
     _ = unsafe {
         change(sender, |sender| {
-            let train = sender.controller.train();
-            if let Some(train) = train {
-                wait = train.wait(Time(now), inflight);
-            }
-            if let Some(rate) = sender.controller.pacing_rate()
-                && (train.is_none() || sender.controller.max_rate().is_some())
-            {
-                sender.pacer.fill(Time(now), rate);
-                wait = wait.max(sender.pacer.wait(bytes.min(LARGEST_BURST), rate));
-            }
+            let spacing = sender.controller.spacing();
+            wait = sender.pacer.delay(Time(now), bytes.min(LARGEST_BURST), inflight, spacing);
             Ok(())
         })
     };

@@ -1,23 +1,22 @@
 //! `firstflight ab`.
 
 use crate::done::Done;
-use crate::files::{Growing, check_folder, check_outputs, write_bytes};
+use crate::files::{Growing, check_folder, write_bytes};
 use crate::fit;
-use crate::output::{Output, check_before, give};
+use crate::output::{Columns, Files, Output, produce_beside};
 use crate::progress::{Progress, Unit};
 use crate::rows::{self, pretty};
 use crate::run::{command_line, on_threads};
 use crate::stop::graceful;
-use crate::terminal::{CAUTION, QUIET, TITLE, note, whisper, width, wrap};
+use crate::terminal::{CAUTION, note, whisper};
 use firstflight_lab::ab::analysis::Entry;
 use firstflight_lab::ab::rows::{Row, write_csv};
 use firstflight_lab::ab::run::Sink as RowSink;
 use firstflight_lab::ab::{Analysis, Experiment, Run, Tallies, Test, Watch, run as files, shard};
 use firstflight_lab::decision::Decision;
 use firstflight_lab::{Error, Population};
-use firstflight_table::Table;
 use firstflight_table::text::one_line;
-use std::fmt::Write as _;
+use firstflight_table::{Document, Table};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -35,54 +34,51 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     }
 }
 
-impl Output for Analysis {
-    fn text(&self) -> String {
-        as_text(self)
+/// A test, or a part of one.
+struct Tested {
+    experiment: Experiment,
+    /// `None` for a part without connections.
+    analysis: Option<Analysis>,
+}
+
+/// The data of a test: one row per arm and part of its connections.
+pub(crate) fn entries<'a>(tests: impl IntoIterator<Item = &'a Analysis>) -> Table {
+    rows::of(Entry::MEASURES, tests.into_iter().flat_map(|test| &test.results))
+}
+
+impl Output for Tested {
+    fn document(&self) -> Document {
+        self.analysis.as_ref().map_or_else(Document::default, for_people)
     }
 
     fn sheets(&self) -> Vec<Table> {
-        let worlds = tables::by_world(self);
-        std::iter::once(tables::overall(self)).chain(worlds).chain(tables::by_part(self)).collect()
+        let Some(analysis) = &self.analysis else {
+            return vec![Table::of_numbers("", tables::OVERALL, 1)];
+        };
+        let worlds = tables::by_world(analysis);
+        let parts = tables::by_part(analysis);
+        std::iter::once(tables::overall(analysis)).chain(worlds).chain(parts).collect()
     }
 
     fn rows(&self) -> Table {
-        rows::of(Entry::MEASURES, &self.results)
+        entries(&self.analysis)
+    }
+
+    fn columns(&self) -> (Vec<String>, Vec<String>) {
+        columns(self.experiment.arms.iter().map(String::as_str))
+    }
+
+    fn has_files(&self) -> bool {
+        self.analysis.is_some()
     }
 
     fn json(&self) -> Result<String, Error> {
-        Ok(self.to_json())
-    }
-}
-
-/// Names of all columns in the tables of a test of these arms.
-fn shown_columns<'a>(arms: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let mut names = Table::of_numbers("", tables::OVERALL, 1).names();
-    names.extend(tables::PARTS.iter().map(|(_, title)| title.to_lowercase()));
-    names.push("connections".into());
-    names.extend(arms.map(str::to_lowercase));
-    names
-}
-
-/// A part of a test without connections.
-struct Empty<'a>(&'a Experiment);
-
-impl Output for Empty<'_> {
-    fn text(&self) -> String {
-        String::new()
-    }
-
-    fn sheets(&self) -> Vec<Table> {
-        vec![Table::of_numbers("", tables::OVERALL, 1)]
-    }
-
-    fn rows(&self) -> Table {
-        Table::of_data(rows::names_of(Entry::MEASURES))
-    }
-
-    fn json(&self) -> Result<String, Error> {
+        if let Some(analysis) = &self.analysis {
+            return Ok(analysis.to_json());
+        }
         let empty = serde_json::json!({
             "firstflight": env!("CARGO_PKG_VERSION"),
-            "experiment": self.0,
+            "experiment": self.experiment,
             "complete": false,
             "flows": 0,
             "results": [],
@@ -91,52 +87,88 @@ impl Output for Empty<'_> {
     }
 }
 
+/// Names of all columns of a test of these arms, for people and in data.
+fn columns<'a>(arms: impl Iterator<Item = &'a str>) -> (Vec<String>, Vec<String>) {
+    let mut names = Table::of_numbers("", tables::OVERALL, 1).names();
+    names.extend(tables::PARTS.iter().map(|(_, title)| title.to_lowercase()));
+    names.push("connections".into());
+    names.extend(arms.map(str::to_lowercase));
+    (names, rows::names_of(Entry::MEASURES))
+}
+
 impl Outputs {
-    fn check(&self, others: &[(&str, Option<&Path>)]) -> Result<(), Error> {
-        let report = [("--report", self.report.as_deref())];
-        check_outputs(self.json.as_ref(), &[&report[..], others].concat())
-    }
-
-    /// Checks that the requested columns exist in the tables of a test of these arms.
-    fn check_columns<'a>(&self, arms: impl Iterator<Item = &'a str>) -> Result<(), Error> {
-        let raw = rows::names_of(Entry::MEASURES);
-        check_before(self.json.as_ref(), &shown_columns(arms), &raw)
-    }
-
-    fn give(&self, analysis: &Analysis) -> Result<(), Error> {
-        if let Some(file) = &self.report {
-            let page = analysis.page(&command_line());
-            write_bytes(file, page)?;
-        }
-        give(self.json.as_ref(), analysis)?;
+    /// Runs a test, which writes the files `own` itself, and shows its result. A test of which only a
+    /// part is wanted (`is_part`) need not be complete.
+    fn produce(
+        &self,
+        own: &[(&'static str, Option<&Path>)],
+        columns: Columns,
+        is_part: bool,
+        run: impl FnOnce() -> Result<Tested, Error>,
+    ) -> Result<Done, Error> {
+        let files =
+            Files { json: self.json.as_ref(), others: &[("--report", self.report.as_deref())] };
+        let page = |tested: &Tested, _: &str| {
+            let page = |analysis: &Analysis| analysis.page(&command_line());
+            Ok(tested.analysis.as_ref().map_or_else(String::new, page))
+        };
+        let Tested { experiment, analysis } = produce_beside(own, &files, columns, run, page)?;
+        let Some(analysis) = analysis else { return Ok(Done::Well) };
         for warning in &analysis.warnings {
             note(warning);
         }
-        Ok(())
+        let differed = analysis.decision.check.differed;
+        if differed > 0 {
+            return Ok(Done::Because(format!(
+                "the baseline differs from itself in {differed} connections: do not trust the numbers above"
+            )));
+        }
+        if analysis.complete || is_part {
+            return Ok(Done::Well);
+        }
+        let (done, of) = (analysis.flows, experiment.flows);
+        Ok(Done::Because(format!("incomplete: {done} of {of} connections")))
     }
 }
 
 fn test(options: &TestOptions) -> Result<Done, Error> {
-    // A cluster writes rows to a folder, or to an address that only the cluster knows.
-    let rows = options.out.as_deref().filter(|_| !options.cluster.is_ray());
-    options.outputs.check(&[("--out", rows), ("--save", options.save.as_deref())])?;
     cluster::check(options)?;
-    let mut test = options.request.request.test()?;
-    options.outputs.check_columns(test.arms.iter().map(|arm| arm.label.as_str()))?;
+    let test = options.request.request.test()?;
     if options.shard.is_some() && options.save.is_none() && options.resume.is_none() {
         return Err(Error::new("--shard: needs --save FILE or --resume FOLDER to keep its result"));
     }
+    // A cluster writes rows to a folder, or to an address that only the cluster knows.
+    let rows = options.out.as_deref().filter(|_| !options.cluster.is_ray());
     rows.map_or(Ok(()), Sink::check)?;
+    let own = [("--out", rows), ("--save", options.save.as_deref())];
+    let names = Columns::Known(columns(test.arms.iter().map(|arm| arm.label.as_str())));
+    let mut lost = None;
+    let run = || tested(options, test, &mut lost);
+    let done = options.outputs.produce(&own, names, options.shard.is_some(), run)?;
+    Ok(match lost {
+        Some(why) if done == Done::Well => Done::Because(why),
+        _ => done,
+    })
+}
+
+/// Runs the test or its part. If rows are lost, `lost` becomes the reason.
+fn tested(
+    options: &TestOptions,
+    mut test: Test,
+    lost: &mut Option<String>,
+) -> Result<Tested, Error> {
     if let Some(folder) = &options.resume {
         prepare(folder)?;
     }
     let mut experiment = test.experiment();
-    let (mut tallies, lost) = if options.cluster.is_ray() {
-        (cluster::run(options, &experiment)?, None)
+    let mut tallies = if options.cluster.is_ray() {
+        cluster::run(options, &experiment)?
     } else {
         let open = |file| Sink::open(file, &test, options.shard);
         let sink = options.out.as_deref().map(open).transpose()?;
-        run_with_rows(&test, options, sink)?
+        let (tallies, why) = run_with_rows(&test, options, sink)?;
+        *lost = why;
+        tallies
     };
     // A test whose rows or blocks are kept in files, or that is a part, is not extended
     // automatically.
@@ -161,18 +193,13 @@ fn test(options: &TestOptions) -> Result<Done, Error> {
                 whisper(&format!(
                     "{CAUTION}note:{CAUTION:#} part {i}/{n} is empty: the test has only {parts} blocks to divide into parts"
                 ));
-                // Writes a result without connections, so that programs find valid output.
-                give(options.outputs.json.as_ref(), &Empty(&experiment))?;
-                Ok(Done::Well)
+                // A result without connections, so that programs find valid output.
+                Ok(Tested { experiment, analysis: None })
             }
             _ => Err(Error::new("no connection ran, so there is no result")),
         };
     }
-    let done = finish(&options.outputs, &experiment, &tallies, options.shard.is_some())?;
-    Ok(match lost {
-        Some(why) if done == Done::Well => Done::Because(why),
-        _ => done,
-    })
+    Ok(analysed(experiment, &tallies))
 }
 
 /// Checks that the folder exists, or creates it if its parent exists.
@@ -187,45 +214,30 @@ fn prepare(folder: &Path) -> Result<(), Error> {
     fs::create_dir(folder).map_err(|error| Error::new(format!("{}: {error}", folder.display())))
 }
 
-fn finish(
-    outputs: &Outputs,
-    experiment: &Experiment,
-    tallies: &Tallies,
-    part_wanted: bool,
-) -> Result<Done, Error> {
+fn analysed(experiment: Experiment, tallies: &Tallies) -> Tested {
     // The population is read from the result itself, so a shard needs no other file.
     let population =
         Population::from_toml("population of the test", &experiment.population_toml, None);
     let warnings = population.map(|population| population.warnings()).unwrap_or_default();
-    let analysis = Analysis::new(experiment, tallies, &warnings);
-    outputs.give(&analysis)?;
-    let differed = analysis.decision.check.differed;
-    if differed > 0 {
-        return Ok(Done::Because(format!(
-            "the baseline differs from itself in {differed} connections: do not trust the numbers above"
-        )));
-    }
-    if analysis.complete || part_wanted {
-        return Ok(Done::Well);
-    }
-    Ok(Done::Because(format!("incomplete: {} of {} connections", analysis.flows, experiment.flows)))
+    let analysis = Some(Analysis::new(&experiment, tallies, &warnings));
+    Tested { experiment, analysis }
 }
 
 fn merge(options: &MergeOptions) -> Result<Done, Error> {
-    options.outputs.check(&[])?;
-    let mut shards = Vec::new();
-    for path in &options.shards {
-        for file in shard_files(path)? {
-            let (experiment, tallies) = files::read(&file)?;
-            shards.push((file.display().to_string(), experiment, tallies));
+    options.outputs.produce(&[], Columns::OfResult, false, || {
+        let mut shards = Vec::new();
+        for path in &options.shards {
+            for file in shard_files(path)? {
+                let (experiment, tallies) = files::read(&file)?;
+                shards.push((file.display().to_string(), experiment, tallies));
+            }
         }
-    }
-    let (experiment, tallies) = shard::join(shards)?;
-    options.outputs.check_columns(experiment.arms.iter().map(String::as_str))?;
-    if tallies.flows() == 0 {
-        return Err(Error::new("the shards are empty: there is no result"));
-    }
-    finish(&options.outputs, &experiment, &tallies, false)
+        let (experiment, tallies) = shard::join(shards)?;
+        if tallies.flows() == 0 {
+            return Err(Error::new("the shards are empty: there is no result"));
+        }
+        Ok(analysed(experiment, &tallies))
+    })
 }
 
 /// The file itself, or the shards in a folder.
@@ -356,14 +368,10 @@ pub(crate) fn run_with_progress(
     })
 }
 
-fn as_text(analysis: &Analysis) -> String {
+/// The answer and the table over all connections; with `--wide`, all tables.
+fn for_people(analysis: &Analysis) -> Document {
     let experiment = &analysis.experiment;
     let decision = &analysis.decision;
-    let state = if analysis.complete {
-        String::new()
-    } else {
-        format!(" {CAUTION}incomplete: {} of {}{CAUTION:#}", analysis.flows, experiment.flows)
-    };
     let about = format!(
         "{}: {} connections, baseline {}, initial window {} packets, seed {}",
         one_line(&experiment.population),
@@ -372,32 +380,42 @@ fn as_text(analysis: &Analysis) -> String {
         experiment.iw,
         experiment.seed
     );
-    let quiet = |line: &str| format!("{QUIET}{}{QUIET:#}\n", wrap(line, 0, width()));
-    let mut text = answer(decision);
-    let _ = writeln!(text, "{TITLE}{}{TITLE:#}{state}", wrap(&about, 0, width()));
-    text += &fit::fitted(&tables::overall(analysis));
-    text += "\n";
-    text += &quiet(tables::LEGEND);
-    if !fit::asked().wide {
-        return text;
-    }
-    text += &tables::worlds(analysis).map_or(String::new(), |line| quiet(&line));
-    if let Some(sheet) = tables::by_world(analysis) {
-        let _ = writeln!(text, "\n{TITLE}{}{TITLE:#}\n{}", sheet.title, fit::fitted(&sheet));
-    }
-    text += &tables::by_part_text(analysis);
-    text += &quiet(
-        "intervals are 95 %; ° not significant when all cells are judged together; · Pareto-optimal: no other arm is better in time or loss without being worse in the other",
+    let mut document = answer(decision);
+    document.heading(
+        2,
+        "",
+        if analysis.complete {
+            about
+        } else {
+            format!("{about} incomplete: {} of {}", analysis.flows, experiment.flows)
+        },
     );
-    for line in &analysis.advice {
-        text += &(wrap(line, 0, width()) + "\n");
+    document.table(tables::overall(analysis));
+    document.note([tables::LEGEND]);
+    if !fit::asked().wide {
+        return document;
     }
-    text + &quiet(&tables::self_check(analysis))
+    document.note(tables::worlds(analysis));
+    for sheet in tables::by_world(analysis).into_iter().chain(tables::by_part_fitted(analysis)) {
+        document.note([""]);
+        document.heading(2, "", sheet.title.as_str());
+        document.table(sheet);
+    }
+    document.note([
+        "intervals are 95 %; ° not significant when all cells are judged together; · Pareto-optimal: no other arm is better in time or loss without being worse in the other",
+    ]);
+    for line in &analysis.advice {
+        document.paragraph(line.as_str());
+    }
+    document.note([tables::self_check(analysis)]);
+    document
 }
 
 /// The sentence of a decision, with its notes.
-pub(crate) fn answer(decision: &Decision) -> String {
-    let sentence = wrap(&decision.sentence, 0, width());
-    let notes = decision.notes.iter().map(|note| wrap(note, 0, width()) + "\n");
-    format!("{TITLE}{sentence}{TITLE:#}\n{}", notes.collect::<String>())
+pub(crate) fn answer(decision: &Decision) -> Document {
+    let mut document = Document::titled("", decision.sentence.as_str());
+    for note in &decision.notes {
+        document.paragraph(note.as_str());
+    }
+    document
 }

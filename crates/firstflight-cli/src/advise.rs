@@ -1,18 +1,19 @@
 //! `firstflight advise`: reads captures and recommends the startup to deploy on such paths, with
 //! its gain, its cost, and the assumptions it depends on.
 
-use crate::ab::{answer, run_with_progress, tables};
+use crate::ab::{answer, entries, run_with_progress, tables};
 use crate::done::Done;
-use crate::files::{check_outputs, to_stdout, write_bytes};
 use crate::fit;
+use crate::output::{Columns, Files, Output, is_for_people, produce};
 use crate::replay::{finish, watch};
 use crate::run::{command_line, threads};
-use crate::terminal::{QUIET, TITLE, note, say, width, wrap};
+use crate::terminal::{QUIET, TITLE, note, width, wrap};
 use clap::Args;
 use firstflight_lab::Error;
 use firstflight_lab::ab::Run;
 use firstflight_lab::decision::Rule;
 use firstflight_replay::advice::{AdviseRequest, Advised};
+use firstflight_table::Table;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -27,7 +28,7 @@ pub(crate) struct Options {
     /// Write the answer, the replay and the A/B test as JSON to a file; `-` writes to standard output instead of the text
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write the page to this file [default: advice.html; none with `--json -`]
+    /// Write the page to this file [default: advice.html; none if standard output is for programs]
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Number of worker threads; results do not depend on it
@@ -43,36 +44,15 @@ const PATHS: &str = "Your paths";
 const PAGE: &str = "advice.html";
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
-    let piped = to_stdout(options.json.as_ref());
-    let page = match (&options.report, piped) {
-        (Some(file), _) => Some(file.clone()),
-        (None, true) => None,
-        (None, false) => Some(PathBuf::from(PAGE)),
-    };
-    check_outputs(options.json.as_ref(), &[("--report", page.as_deref())])?;
-    let mut asked = options.request.read(&options.files, &watch)?;
-    let run = Run::default();
-    let mut tallies = run_with_progress(&asked.test, &run, options.threads, None)?;
-    if let Some(more) = asked.test.doubled(&tallies) {
-        tallies = run_with_progress(&more, &run, options.threads, None)?;
-        asked.test = more;
-    }
-    let advised = asked.answer(&tallies);
-    if let Some(file) = &page {
-        let text = advised.page(&command_line());
-        write_bytes(file, text)?;
-    }
-    if let Some(file) = &options.json {
-        let text = advised.to_json()?;
-        if piped {
-            say(&text)?;
-        } else {
-            write_bytes(file, text)?;
-        }
-    }
-    if !piped {
-        say(&as_text(&advised, page.as_deref()))?;
-    }
+    let json = options.json.as_ref();
+    let default = is_for_people(json).then(|| PathBuf::from(PAGE));
+    let page = options.report.clone().or(default);
+    let files = Files { json, others: &[("--report", page.as_deref())] };
+    let run = || advised(options).map(|advised| Shown { advised, page: page.as_deref() });
+    let of_page = |shown: &Shown<'_>, _: &str| Ok(shown.advised.page(&command_line()));
+    let shown = Table::of_numbers("", tables::OVERALL, 1).names();
+    let columns = Columns::Known((shown, entries([]).names()));
+    let Shown { advised, .. } = produce(&files, columns, run, of_page)?;
     let Advised { analysis, replay, evidence, .. } = &advised;
     if let Some(doubts) = &evidence.doubts {
         note(doubts);
@@ -89,9 +69,45 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     Ok(done)
 }
 
+/// Reads the captures and runs the test on paths like theirs.
+fn advised(options: &Options) -> Result<Advised, Error> {
+    let mut asked = options.request.read(&options.files, &watch)?;
+    let run = Run::default();
+    let mut tallies = run_with_progress(&asked.test, &run, options.threads, None)?;
+    if let Some(more) = asked.test.doubled(&tallies) {
+        tallies = run_with_progress(&more, &run, options.threads, None)?;
+        asked.test = more;
+    }
+    Ok(asked.answer(&tallies))
+}
+
+/// The answer, and the file of its page.
+struct Shown<'a> {
+    advised: Advised,
+    page: Option<&'a Path>,
+}
+
+impl Output for Shown<'_> {
+    fn text(&self) -> String {
+        as_text(&self.advised, self.page)
+    }
+
+    fn sheets(&self) -> Vec<Table> {
+        vec![tables::overall(&self.advised.analysis)]
+    }
+
+    fn rows(&self) -> Table {
+        entries([&self.advised.analysis])
+    }
+
+    fn json(&self) -> Result<String, Error> {
+        self.advised.to_json()
+    }
+}
+
 fn as_text(advised: &Advised, page: Option<&Path>) -> String {
     let Advised { advice, analysis, .. } = advised;
-    let mut text = answer(&analysis.decision);
+    let mut text = fit::document(&answer(&analysis.decision));
     let wide = fit::asked().wide;
     for line in advice.lines.iter().filter(|line| wide || line.about != PATHS) {
         let said = wrap(&line.text, ABOUT + 1, width());

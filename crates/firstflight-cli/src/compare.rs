@@ -7,23 +7,22 @@ pub(crate) use options::Options;
 
 use crate::done::Done;
 use crate::engine;
-use crate::files::{check_outputs, write_bytes};
-use crate::output::{Output, check_before, give, names};
+use crate::output::{Columns, Files, Output, check_before, names, produce, produce_beside};
 use crate::progress::{Progress, Unit};
-use crate::results::{lay_out, legend, sheet, shown, trials_in_words};
+use crate::results::{legend, sheet, shown, trials_in_words};
 use crate::rows;
 use crate::run::{command_line, on_threads};
-use crate::sharing::{self, Each, spooled};
+use crate::sharing::{self, Each, Spooled, spooled};
 use crate::stop::{Stop, graceful};
-use crate::terminal::{QUIET, TITLE, note, whisper, width, wrap};
+use crate::terminal::{note, whisper};
 use crate::traces::Outputs;
 use firstflight_lab::compare::{Keep, Takes, Watch};
 use firstflight_lab::request::Asked;
 use firstflight_lab::sharing::{Sharing, SharingPlan};
 use firstflight_lab::table::{figure, table};
 use firstflight_lab::{Comparison, Error, NamedArm, Plan, TrialRow};
-use firstflight_table::Table;
 use firstflight_table::text::one_line;
+use firstflight_table::{Document, Table};
 use firstflight_web::inside;
 use std::path::PathBuf;
 
@@ -32,25 +31,25 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         return sweep::run(options);
     }
     let asked = options.request.asked()?;
-    check_columns(options.json.as_ref(), &asked)?;
-    let trace =
-        options.trace.as_deref().filter(|trace| !trace.is_dir() && trace.extension().is_some());
-    let others = [("--report", options.report.as_deref()), ("--trace", trace)];
-    check_outputs(options.json.as_ref(), &others)?;
+    let columns = Columns::Known(columns_of(&asked));
     let plan = match asked {
         Asked::Alone(plan) => plan,
-        Asked::Together(plan) => return run_together(options, &plan),
+        Asked::Together(plan) => return run_together(options, &plan, columns),
     };
-    let outputs = Outputs::check(options.trace.as_deref(), options.qlog.as_deref(), &plan)?;
-    let keep = if options.report.is_some() { Keep::Events } else { Keep::Rows };
-    let comparison =
-        on_threads(options.threads, || run_with_progress(&plan, keep, Some(&outputs)))?;
-    outputs.finish()?;
-    if let Some(file) = &options.report {
-        let page = page(&comparison, options.plain_report);
-        write_bytes(file, page)?;
-    }
-    give(options.json.as_ref(), &comparison)?;
+    let trace =
+        options.trace.as_deref().filter(|trace| !trace.is_dir() && trace.extension().is_some());
+    let files =
+        Files { json: options.json.as_ref(), others: &[("--report", options.report.as_deref())] };
+    let run = || -> Result<Comparison, Error> {
+        let outputs = Outputs::check(options.trace.as_deref(), options.qlog.as_deref(), &plan)?;
+        let keep = if options.report.is_some() { Keep::Events } else { Keep::Rows };
+        let comparison =
+            on_threads(options.threads, || run_with_progress(&plan, keep, Some(&outputs)))?;
+        outputs.finish()?;
+        Ok(comparison)
+    };
+    let page = |comparison: &Comparison, _: &str| Ok(page(comparison, options.plain_report));
+    let comparison = produce_beside(&[("--trace", trace)], &files, columns, run, page)?;
     for warning in &comparison.warnings {
         note(warning);
     }
@@ -74,7 +73,7 @@ fn page(comparison: &Comparison, plain: bool) -> String {
 }
 
 /// Runs several flows at a time.
-fn run_together(options: &Options, plan: &SharingPlan) -> Result<Done, Error> {
+fn run_together(options: &Options, plan: &SharingPlan, columns: Columns) -> Result<Done, Error> {
     for (given, name) in [
         (options.report.is_some(), "--report"),
         (options.trace.is_some(), "--trace"),
@@ -88,9 +87,9 @@ fn run_together(options: &Options, plan: &SharingPlan) -> Result<Done, Error> {
     }
     let json = options.json.as_ref();
     let run = |each: &Each<'_>| on_threads(options.threads, || run_sharing(plan, each));
-    let spooled = spooled(json, run)?;
-    give(json, &spooled)?;
-    let shared = spooled.sharing;
+    let files = Files { json, others: &[] };
+    let no_file = |_: &Spooled, _: &str| Ok(String::new());
+    let shared = produce(&files, columns, || spooled(json, run), no_file)?.sharing;
     for warning in &shared.warnings {
         note(warning);
     }
@@ -152,12 +151,15 @@ pub(crate) fn run_sharing(plan: &SharingPlan, each: &Each<'_>) -> Result<Sharing
 }
 
 impl Output for Comparison {
-    fn text(&self) -> String {
-        as_text(self)
-    }
-
-    fn sheets(&self) -> Vec<Table> {
-        vec![sheet(&title(self), &table(self))]
+    fn document(&self) -> Document {
+        let title = title(self);
+        let mut document = Document::default();
+        document.paragraph(self.finding());
+        document.heading(2, "", title.as_str());
+        document.note([about(self)]);
+        document.table(sheet(&title, &table(self)));
+        document.note([legend(self.plan.repeat)]);
+        document
     }
 
     fn rows(&self) -> Table {
@@ -186,11 +188,15 @@ fn columns(plan: &Plan) -> (Vec<String>, Vec<String>) {
 /// # Errors
 /// A one-line message.
 pub(crate) fn check_columns(json: Option<&PathBuf>, asked: &Asked) -> Result<(), Error> {
-    let (shown, raw) = match asked {
+    let (shown, raw) = columns_of(asked);
+    check_before(json, &shown, &raw)
+}
+
+fn columns_of(asked: &Asked) -> (Vec<String>, Vec<String>) {
+    match asked {
         Asked::Alone(plan) => columns(plan),
         Asked::Together(plan) => sharing::columns(plan),
-    };
-    check_before(json, &shown, &raw)
+    }
 }
 
 /// The path, by its name if it has one.
@@ -201,31 +207,19 @@ pub(crate) fn title(comparison: &Comparison) -> String {
     one_line(&title).into_owned()
 }
 
-/// The table with its heading.
-pub(crate) fn as_text(comparison: &Comparison) -> String {
+/// Object, queue and seeds.
+fn about(comparison: &Comparison) -> String {
     let plan = comparison.plan.resolved();
     let queue = plan.queue_bytes.map_or("unlimited queue".into(), |bytes| {
         format!("queue {}", figure(bytes as f64, "bytes"))
     });
-    let title = title(comparison);
     let own_window = |arm: &NamedArm| arm.parts().is_some_and(|arm| arm.sender.iw.is_some());
     let default = if comparison.plan.arms.iter().any(own_window) { "default " } else { "" };
-    let about = format!(
+    format!(
         "{}, {queue}, BDP {}; {default}initial window {} packets, {}",
         figure(plan.bytes as f64, "bytes"),
         figure(plan.bdp_bytes as f64, "bytes"),
         plan.iw,
         trials_in_words(plan.seed, plan.repeat),
-    );
-    format!(
-        "{}\n\
-         {TITLE}{title}{TITLE:#}\n\
-         {QUIET}{}{QUIET:#}\n\
-         {}\n\
-         {QUIET}{}{QUIET:#}\n",
-        wrap(&comparison.finding(), 0, width()),
-        wrap(&about, 0, width()),
-        lay_out(&table(comparison)),
-        wrap(&legend(plan.repeat), 0, width()),
     )
 }

@@ -6,20 +6,20 @@ use crate::ab;
 use crate::compare;
 use crate::done::Done;
 use crate::files::{check_folder_of_ours, check_outputs, make_folder, tame, write_bytes};
+use crate::fit::fitted;
 use crate::output::{Output, give, is_for_people};
-use crate::results::{lay_out, sheet};
+use crate::results::sheet;
 use crate::run::{command_line, on_threads, quoted, threads};
 use crate::terminal::{QUIET, TITLE, note, say};
 use clap::{Args, Parser};
 use firstflight_lab::compare::Keep;
-use firstflight_lab::report::{Column, Row, Table as Results};
 use firstflight_lab::request::{
     AbRequest, Answer, Asked, CompareRequest, Experiment, ExperimentCell, line, testbeds, words,
 };
 use firstflight_lab::table::figure;
 use firstflight_lab::{Error, Testbed};
-use firstflight_table::Table;
 use firstflight_table::text::one_line;
+use firstflight_table::{Column, Table};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -207,8 +207,7 @@ impl Output for Finished<'_> {
         let mut sheets: Vec<Table> =
             self.cells.iter().zip(self.answers).flat_map(of_cell).collect();
         if self.answers.len() > 1 {
-            let (metric, table) = overview(self.cells, self.answers);
-            sheets.push(sheet(&metric, &table));
+            sheets.push(overview(self.cells, self.answers));
         }
         sheets
     }
@@ -235,22 +234,23 @@ fn as_text(title: Option<&str>, cells: &[ExperimentCell], answers: &[Answer]) ->
     let texts = answers.iter().map(|answer| output_of(answer).text());
     text.push_str(&texts.collect::<Vec<_>>().join("\n"));
     if answers.len() > 1 {
-        let (metric, overview) = overview(cells, answers);
+        let overview = overview(cells, answers);
         let _ = write!(
             text,
-            "\n{TITLE}{metric}{TITLE:#}\n{}\n{QUIET}* best in its column, ≈ not significantly different from the best (95 %){QUIET:#}\n",
-            lay_out(&overview)
+            "\n{TITLE}{}{TITLE:#}\n{}\n{QUIET}* best in its column, ≈ not significantly different from the best (95 %){QUIET:#}\n",
+            overview.title,
+            fitted(&overview)
         );
     }
     text
 }
 
-/// The first column of every table side by side, and its header.
-fn overview(cells: &[ExperimentCell], answers: &[Answer]) -> (String, Results) {
+/// The first measure of every table, with the marks of its own table.
+fn overview(cells: &[ExperimentCell], answers: &[Answer]) -> Table {
     /// Longer names would make the table wider than a screen.
     const WIDEST: usize = 24;
-    let tables: Vec<Results> = answers.iter().map(Answer::table).collect();
-    let first = &tables[0].columns[0];
+    let tables: Vec<Table> = answers.iter().map(|answer| sheet("", &answer.table())).collect();
+    let first = &tables[0].columns()[1];
     let columns = cells.iter().enumerate().map(|(number, cell)| {
         let name = name(cell);
         let (path, bytes) = name.rsplit_once(", ").unwrap_or((&name, ""));
@@ -259,30 +259,13 @@ fn overview(cells: &[ExperimentCell], answers: &[Answer]) -> (String, Results) {
         } else {
             path.to_owned()
         };
-        Column {
-            key: number.to_string(),
-            label: format!("{path}\n{bytes}"),
-            unit: first.unit.clone(),
-            better: first.better,
-            explanation: String::new(),
-        }
+        Column { name: format!("{path}\n{bytes}"), ..first.clone() }
     });
-    // Each column has the marks of its own table.
-    let marked = |arm: usize, marks: fn(&Row) -> &Vec<String>| {
-        let tables = tables.iter().enumerate();
-        let marked = tables.filter(|(_, of)| marks(&of.rows[arm]).contains(&of.columns[0].key));
-        marked.map(|(number, _)| number.to_string()).collect()
-    };
-    let rows = tables[0].rows.iter().enumerate().map(|(arm, row)| Row {
-        values: tables.iter().map(|table| table.rows[arm].values[0].clone()).collect(),
-        spread: tables
-            .iter()
-            .map(|table| table.rows[arm].spread.first().copied().flatten())
-            .collect(),
-        best: marked(arm, |row| &row.best),
-        near: marked(arm, |row| &row.near),
-        ..row.clone()
-    });
-    let overview = Results { columns: columns.collect(), rows: rows.collect() };
-    (format!("{} of all", first.label), overview)
+    let columns = std::iter::once(tables[0].columns()[0].clone()).chain(columns);
+    let mut overview = Table::new(format!("{} of all", first.name), columns).marked();
+    for row in 0..tables[0].len() {
+        let values = tables.iter().map(|table| table.marked_cell(row, 1));
+        overview.row(std::iter::once(tables[0].marked_cell(row, 0)).chain(values));
+    }
+    overview
 }

@@ -302,8 +302,6 @@ impl Command {
     /// The command's name, if it shows no tables.
     fn without_tables(&self) -> Option<&'static str> {
         match self {
-            #[cfg(feature = "replay")]
-            Command::Advise(_) => Some("advise"),
             #[cfg(target_os = "linux")]
             Command::Link(_) => Some("link"),
             Command::Serve(_) => Some("serve"),

@@ -29,6 +29,16 @@ pub(crate) trait Output {
     /// The data, one row per case.
     fn rows(&self) -> Table;
 
+    /// Names of all columns that it may have, for people and in data.
+    fn columns(&self) -> (Vec<String>, Vec<String>) {
+        (names(&self.sheets()), self.rows().names())
+    }
+
+    /// Whether there is anything to write to the files of its options.
+    fn has_files(&self) -> bool {
+        true
+    }
+
     /// The whole result, as in `--json`.
     ///
     /// # Errors
@@ -115,7 +125,7 @@ pub(crate) fn names(sheets: &[Table]) -> Vec<String> {
     names
 }
 
-/// The files that a command writes: that of `--json`, and others with the names of their options.
+/// The files that [`produce`] writes: that of `--json`, and others with the names of their options.
 pub(crate) struct Files<'a> {
     pub(crate) json: Option<&'a PathBuf>,
     pub(crate) others: &'a [(&'static str, Option<&'a Path>)],
@@ -140,23 +150,43 @@ pub(crate) fn produce<T: Output>(
     run: impl FnOnce() -> Result<T, Error>,
     file: impl Fn(&T, &str) -> Result<String, Error>,
 ) -> Result<T, Error> {
+    produce_beside(&[], files, columns, run, file)
+}
+
+/// Like [`produce`], for a command that writes the files `own` while it runs.
+///
+/// # Errors
+/// The errors of [`produce`].
+pub(crate) fn produce_beside<T: Output>(
+    own: &[(&'static str, Option<&Path>)],
+    files: &Files<'_>,
+    columns: Columns,
+    run: impl FnOnce() -> Result<T, Error>,
+    file: impl Fn(&T, &str) -> Result<String, Error>,
+) -> Result<T, Error> {
     let Files { json, others } = *files;
-    check_outputs(json, others)?;
+    check_outputs(json, &[others, own].concat())?;
     let is_known = match columns {
         Columns::Known((shown, raw)) => check_before(json, &shown, &raw).map(|()| true)?,
         Columns::OfResult => false,
     };
     let result = run()?;
     if !is_known {
-        check_before(json, &names(&result.sheets()), &result.rows().names())?;
+        check_columns(json, &result)?;
     }
     for (option, path) in others {
-        if let Some(path) = path {
+        if let Some(path) = path.filter(|_| result.has_files()) {
             write_bytes(path, file(&result, option)?)?;
         }
     }
     give(json, &result)?;
     Ok(result)
+}
+
+/// Checks that the columns in `--columns` exist in a result.
+fn check_columns(json: Option<&PathBuf>, output: &dyn Output) -> Result<(), Error> {
+    let (shown, raw) = output.columns();
+    check_before(json, &shown, &raw)
 }
 
 /// Shows a result that was available at once.
@@ -172,7 +202,7 @@ pub(crate) fn show(output: &dyn Output) -> Result<(), Error> {
 /// # Errors
 /// The errors of [`show`].
 pub(crate) fn show_with(json: Option<&PathBuf>, output: &dyn Output) -> Result<(), Error> {
-    check_before(json, &names(&output.sheets()), &output.rows().names())?;
+    check_columns(json, output)?;
     give(json, output)
 }
 

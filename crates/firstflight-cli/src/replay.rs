@@ -6,8 +6,8 @@ pub(crate) mod text;
 
 use crate::done::Done;
 use crate::engine;
-use crate::files::{Growing, check_outputs, write_bytes};
-use crate::output::{check_before, give, is_for_people};
+use crate::files::Growing;
+use crate::output::{Columns, Files, is_for_people, produce_beside};
 use crate::progress::{Progress, Unit};
 use crate::run::command_line;
 use crate::terminal::{CAUTION, note, whisper};
@@ -21,7 +21,7 @@ use firstflight_path::input::read_text;
 use firstflight_replay::advice::{named, tried};
 use firstflight_replay::files::{self, GroupBy, OnBytes};
 use firstflight_replay::identify::DEFAULT_CANDIDATES;
-use firstflight_replay::replay::{DEFAULT_ARMS, Replay, Settings};
+use firstflight_replay::replay::{DEFAULT_ARMS, Named, Replay, Settings};
 use firstflight_replay::report;
 use firstflight_replay::results::{FileRow, Results};
 use firstflight_table::whole::is_device;
@@ -78,13 +78,28 @@ pub(crate) struct Options {
 const LINES: usize = 24;
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
-    let others = [("--report", options.report.as_deref()), ("--events", options.events.as_deref())];
-    check_outputs(options.json.as_ref(), &others)?;
+    let arms = named(&options.arms)?;
+    let shown = text::columns(arms.iter().map(|arm| arm.label.as_str()));
+    let columns = Columns::Known((shown, text::RAW.map(str::to_owned).into()));
+    let files =
+        Files { json: options.json.as_ref(), others: &[("--report", options.report.as_deref())] };
+    let own = [("--events", options.events.as_deref())];
+    let page = |results: &Results, _: &str| Ok(page(results, options));
+    let results = produce_beside(&own, &files, columns, || replayed(options, arms), page)?;
+    // The table for people already contains these lines.
+    if !is_for_people(options.json.as_ref()) {
+        results.capture_lines().iter().for_each(|line| note(line));
+    }
+    Ok(finish(&results.files))
+}
+
+/// Replays the files with these arms, and writes the table of events.
+fn replayed(options: &Options, arms: Vec<Named>) -> Result<Results, Error> {
     // The table of events is written only if the traces could be read.
     let events = options.events.as_deref().filter(|file| !is_device(file));
     let events = events.map(Growing::open).transpose()?;
     let settings = Settings {
-        arms: named(&options.arms)?,
+        arms,
         paced: match options.pace {
             Pace::Auto => None,
             Pace::On => Some(true),
@@ -105,21 +120,9 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     if options.keylog.is_some() {
         return Err(Error::new("this build cannot decrypt QUIC (`--features keylog` can)"));
     }
-    let shown = text::columns(settings.arms.iter().map(|arm| arm.label.as_str()));
-    check_before(options.json.as_ref(), &shown, &text::RAW.map(str::to_owned))?;
     let (replay, files) = follow(&options.files, settings, GroupBy::Trace)?;
     events.map_or(Ok(()), Growing::finish)?;
-    let results = Results::new(replay, files);
-    if let Some(file) = &options.report {
-        let page = page(&results, options);
-        write_bytes(file, page)?;
-    }
-    give(options.json.as_ref(), &results)?;
-    // The table for people already contains these lines.
-    if !is_for_people(options.json.as_ref()) {
-        results.capture_lines().iter().for_each(|line| note(line));
-    }
-    Ok(finish(&results.files))
+    Ok(Results::new(replay, files))
 }
 
 /// Reads the secrets in a key log.

@@ -1,6 +1,6 @@
 //! Tables of results for people, with one row per arm.
 
-use crate::fit::{Layout, asked, fitted};
+use crate::fit::{Layout, asked};
 use firstflight_lab::Plan;
 use firstflight_lab::report::{Column, Row, Table as Results, Value};
 use firstflight_lab::table::{TIME_RATIO, added, change, figure};
@@ -42,11 +42,6 @@ pub(crate) fn sheet(title: &str, table: &Results) -> Table {
         sheet.row(std::iter::once(Marked::from(row.arm.as_str())).chain(cells));
     }
     sheet
-}
-
-/// Lays out a table of results.
-pub(crate) fn lay_out(table: &Results) -> String {
-    fitted(&sheet("", table))
 }
 
 fn cell(table: &Results, row: &Row, index: usize) -> Marked<'static> {

@@ -1,8 +1,8 @@
 //! Records with a table of measures as data.
 
 use firstflight_lab::Error;
-use firstflight_lab::measures::{Cell, Field, Measure, columns};
-use firstflight_table::{Cell as Value, Table};
+use firstflight_lab::measures::{Field, Measure, columns};
+use firstflight_table::Table;
 
 /// A row for each record.
 pub(crate) fn of<'a, R: Field + 'a>(
@@ -12,15 +12,7 @@ pub(crate) fn of<'a, R: Field + 'a>(
     let mut table = Table::of_data(names_of(measures));
     for record in records {
         let mut values = Vec::new();
-        record.each(&mut |cell| {
-            values.push(match cell {
-                Cell::Missing => Value::Missing,
-                Cell::Text(text) => text.to_owned().into(),
-                Cell::Whole(number) => number.into(),
-                Cell::Real(number) => number.into(),
-                Cell::Flag(flag) => flag.into(),
-            });
-        });
+        record.each(&mut |cell| values.push(cell));
         table.values(values);
     }
     table

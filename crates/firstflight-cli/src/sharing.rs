@@ -1,16 +1,15 @@
 //! The table for several flows at a time.
 
 use crate::output::{Output, names, wants_json};
-use crate::results::{lay_out, legend, sheet, shown, trials_in_words};
+use crate::results::{legend, sheet, shown, trials_in_words};
 use crate::rows;
-use crate::terminal::{QUIET, TITLE, width, wrap};
 use firstflight_lab::Error;
 use firstflight_lab::sharing::{
     JSON_BETWEEN, JSON_END, SharedFlowRow, Sharing, SharingPlan, SharingRow,
 };
 use firstflight_lab::table::figure;
-use firstflight_table::Table;
 use firstflight_table::text::one_line;
+use firstflight_table::{Document, Table};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -18,12 +17,21 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 impl Output for Sharing {
-    fn text(&self) -> String {
-        as_text(self)
-    }
-
-    fn sheets(&self) -> Vec<Table> {
-        vec![sheet(&title(self), &self.table())]
+    fn document(&self) -> Document {
+        let repeat = self.plan.plan.repeat;
+        let title = title(self);
+        let mut document = Document::default();
+        if repeat > 1 {
+            document.paragraph(self.finding());
+        }
+        document.heading(2, "", title.as_str());
+        document.note([about(self)]);
+        document.table(sheet(&title, &self.table()));
+        document.note([format!(
+            "{}; fairness and total rate cover the time when all flows are active",
+            legend(repeat)
+        )]);
+        document
     }
 
     /// One row per flow. `trial_arm` is the arm of the trial, from which the arm of cross traffic
@@ -111,12 +119,8 @@ pub(crate) fn spooled(
 pub(crate) type Each<'a> = dyn Fn(usize, u32, &mut SharingRow) -> Result<(), Error> + Sync + 'a;
 
 impl Output for Spooled {
-    fn text(&self) -> String {
-        self.sharing.text()
-    }
-
-    fn sheets(&self) -> Vec<Table> {
-        self.sharing.sheets()
+    fn document(&self) -> Document {
+        self.sharing.document()
     }
 
     fn rows(&self) -> Table {
@@ -164,14 +168,13 @@ fn title(sharing: &Sharing) -> String {
     one_line(&title).into_owned()
 }
 
-/// The table with its heading.
-pub(crate) fn as_text(sharing: &Sharing) -> String {
+/// Flows, path and seeds.
+fn about(sharing: &Sharing) -> String {
     let SharingPlan { plan, flows, cross, apart, app_name, .. } = &sharing.plan;
     let row = plan.resolved();
     let queue = row.queue_bytes.map_or("unlimited queue".into(), |bytes| {
         format!("queue {}", figure(bytes as f64, "bytes"))
     });
-    let title = title(sharing);
     let against = match cross.len() {
         0 => String::new(),
         _ => format!(
@@ -189,7 +192,7 @@ pub(crate) fn as_text(sharing: &Sharing) -> String {
         "tcp" => format!("TCP, loss detection {}, ", row.detection),
         _ => String::new(),
     };
-    let about = format!(
+    format!(
         "{flows} {} of each arm{against}{apart} ({app_name}, {} each), at {} Mbit/s, RTT {} ms, {queue}; {}initial window {} packets, {}",
         if *flows == 1 { "flow" } else { "flows" },
         figure(row.bytes as f64, "bytes"),
@@ -198,23 +201,5 @@ pub(crate) fn as_text(sharing: &Sharing) -> String {
         detection,
         row.iw,
         trials_in_words(row.seed, row.repeat),
-    );
-    let marks = if row.repeat > 1 { legend(row.repeat) } else { "* best in its column".to_owned() };
-    let finding = match row.repeat {
-        1 => String::new(),
-        _ => wrap(&sharing.finding(), 0, width()) + "\n",
-    };
-    format!(
-        "{finding}{TITLE}{title}{TITLE:#}\n\
-         {QUIET}{}{QUIET:#}\n\
-         {}\n\
-         {QUIET}{}{QUIET:#}\n",
-        wrap(&about, 0, width()),
-        lay_out(&sharing.table()),
-        wrap(
-            &format!("{marks}; fairness and total rate cover the time when all flows are active"),
-            0,
-            width()
-        ),
     )
 }

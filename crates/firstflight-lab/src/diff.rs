@@ -5,8 +5,7 @@
 //! Comparisons are paired by path, arm and seed, tests by part and arm; in a test a change counts
 //! only if the two intervals do not overlap.
 
-use crate::measures::{Column, Holds, columns};
-use crate::report::Better;
+use crate::measures::{Better, Column, Holds, columns};
 use crate::stats::{Interval, Summary, student};
 use crate::trial::TrialRow;
 use firstflight_path::Error;

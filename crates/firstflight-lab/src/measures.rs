@@ -6,9 +6,11 @@
 //! Parquet and Python's tables and the tables in `docs/metrics.md` and `docs/ab-tests.md` are made
 //! from it.
 
-use crate::report::Better;
+use firstflight_table::markdown::Dialect;
+use firstflight_table::{Kind, Table};
 use std::collections::BTreeMap;
-use std::fmt::Write;
+
+pub use firstflight_table::{Better, Cell};
 
 /// Type of a measure's value; any value may be missing.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -73,32 +75,6 @@ impl Measure {
     }
 }
 
-/// A value that was read.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Cell<'a> {
-    /// Unknown, or does not apply.
-    Missing,
-    /// Text.
-    Text(&'a str),
-    /// A non-negative integer.
-    Whole(u64),
-    /// A number.
-    Real(f64),
-    /// Yes or no.
-    Flag(bool),
-}
-
-impl Cell<'_> {
-    /// The value, if it is a number.
-    pub fn number(self) -> Option<f64> {
-        match self {
-            Cell::Whole(value) => Some(value as f64),
-            Cell::Real(value) => Some(value),
-            _ => None,
-        }
-    }
-}
-
 /// A text with few different values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(transparent)]
@@ -132,12 +108,12 @@ macro_rules! plain {
 }
 
 plain! {
-    Text: String &str = |text| Cell::Text(text);
-    Name: Name<'_> = |name| Cell::Text(name.0);
-    Whole: u64 = |whole| Cell::Whole(*whole);
-    Whole: u32 = |whole| Cell::Whole(u64::from(*whole));
-    Real: f64 = |real| Cell::Real(*real);
-    Flag: bool = |flag| Cell::Flag(*flag);
+    Text: String = |text| text.into();
+    Text: &str = |text| (*text).into();
+    Name: Name<'_> = |name| name.0.into();
+    Whole: u64 u32 = |whole| (*whole).into();
+    Real: f64 = |real| (*real).into();
+    Flag: bool = |flag| (*flag).into();
 }
 
 impl<F: Field> Field for Option<F> {
@@ -229,30 +205,31 @@ pub fn columns(measures: &'static [Measure]) -> Vec<Column> {
 /// The table of measures as documentation, in Markdown: name, unit, good end and definition. The
 /// measures of a nested record follow it, unless `told` lists them.
 pub fn markdown(measures: &'static [Measure], told: &[&[Measure]]) -> String {
-    fn rows(measures: &[Measure], told: &[&[Measure]], outer: &str, text: &mut String) {
+    fn rows(measures: &[Measure], told: &[&[Measure]], outer: &str, table: &mut Table) {
         for measure in measures {
+            let name = format!("{outer}{}", measure.name);
             let good = match measure.better {
                 Better::Low => "low",
                 Better::High => "high",
                 Better::None => "",
             };
-            let _ = writeln!(
-                text,
-                "| `{outer}{}` | {} | {good} | {} |",
-                measure.name,
-                measure.unit,
-                measure.definition()
-            );
+            table.row([
+                format!("`{name}`"),
+                measure.unit.into(),
+                good.into(),
+                measure.definition(),
+            ]);
             if let Holds::Record(inner) | Holds::List(inner) = measure.holds
                 && !told.contains(&inner)
             {
-                rows(inner, told, &format!("{outer}{}.", measure.name), text);
+                rows(inner, told, &format!("{name}."), table);
             }
         }
     }
-    let mut text = "| field | unit | good | definition |\n|---|---|---|---|\n".to_owned();
-    rows(measures, told, "", &mut text);
-    text
+    let columns = ["field", "unit", "good", "definition"];
+    let mut table = Table::new("", columns.map(|name| (name, Kind::Name)));
+    rows(measures, told, "", &mut table);
+    Dialect::AS_IS.table(&table, &table.every_column())
 }
 
 /// Defines a record and the table of its measures. `Name of (pattern = type)` is the source of its
@@ -284,7 +261,7 @@ macro_rules! record {
                     part: $crate::measures::record!(@part $name $($part)?),
                     holds: <$Type as $crate::measures::Field>::HOLDS,
                     unit: $unit,
-                    better: $crate::report::Better::$better,
+                    better: $crate::measures::Better::$better,
                     doc: &[$($doc),+],
                     shown: $crate::measures::record!(@shown $($key, $label, $as)?),
                 }),+];

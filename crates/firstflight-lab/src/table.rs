@@ -9,6 +9,7 @@ use crate::report::{Better, Column, Row, Spread, Table, Value};
 use crate::stats::Summary;
 use crate::stats::pairs::{Mark, Pairs};
 use crate::trial::TrialRow;
+use std::borrow::Cow;
 
 /// A column, and the place of its values in a row.
 struct Of {
@@ -191,7 +192,7 @@ pub(crate) fn table_of<'a, R: Field + 'a>(
 
 /// The texts of the trials, the most frequent first.
 fn words(trials: &[impl Field], path: &str) -> Option<String> {
-    let mut counts: Vec<(&str, usize)> = Vec::new();
+    let mut counts: Vec<(Cow<'_, str>, usize)> = Vec::new();
     for row in trials {
         let Cell::Text(word) = row.cell(path) else { continue };
         match counts.iter_mut().find(|(known, _)| *known == word) {
@@ -202,7 +203,7 @@ fn words(trials: &[impl Field], path: &str) -> Option<String> {
     counts.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
     match counts.as_slice() {
         [] => None,
-        [(only, _)] => Some((*only).to_owned()),
+        [(only, _)] => Some(only.to_string()),
         many => Some(
             many.iter()
                 .map(|(word, count)| format!("{word} {count}"))

@@ -2,7 +2,7 @@
 
 pub use crate::diff::Most;
 use crate::diff::{Change, Diff, worsened};
-use crate::report::Better;
+use crate::measures::Better;
 use firstflight_path::Error;
 use firstflight_table::text::xml;
 use std::fmt::Write as _;

@@ -34,7 +34,6 @@
 //!   14.4). Acknowledged bytes count as sent.
 
 use crate::plan::Plan;
-use firstflight::arm::StartupSpec;
 use firstflight::controller::Stats;
 use firstflight::signal::rtt::{INITIAL_RTT, Rfc9002Rtt};
 use firstflight::{
@@ -327,9 +326,10 @@ impl Driver {
         self.last_sent = now;
         self.counts.sent = self.counts.sent.saturating_add(bytes);
         // D2, D7.
-        let (inflight, backlog) = match self.plan.arm.startup {
-            StartupSpec::Chirping(_) => (before, u64::MAX),
-            _ => (self.inflight, self.inflight),
+        let (inflight, backlog) = if self.core.heeds_departures() {
+            (before, u64::MAX)
+        } else {
+            (self.inflight, self.inflight)
         };
         let ready = Ready {
             now,
@@ -603,17 +603,18 @@ impl Driver {
             cwnd.min(self.inflight)
         }
         .max(1);
-        let cap = self.core.max_rate().map_or(AT_ONCE, |rate| rate.0);
-        self.rate = self.core.pacing_rate().map(|rate| match self.core.train() {
-            None => rate.0,
-            Some(train) if self.inflight.saturating_add(self.mss) < train.inflight => cap,
-            Some(train) => {
-                // D7: what leaves after a pause for an ACK has had its time since the last packet.
-                let next =
-                    if train.inflight == 0 { train.next.max(self.ack.now) } else { train.next };
-                let gap = next.since(self.last_sent);
-                Rate::from_bytes_over(self.mss, gap).map_or(cap, |rate| rate.0.clamp(1, cap))
+        let spacing = self.core.spacing();
+        let rate = spacing.rate.map(|rate| rate.0);
+        self.rate = spacing.train.map_or(rate, |train| {
+            let cap = rate.unwrap_or(AT_ONCE);
+            if self.inflight.saturating_add(self.mss) < train.inflight {
+                return Some(cap);
             }
+            // D7: what leaves after a pause for an ACK has had its time since the last packet.
+            let next = if train.inflight == 0 { train.next.max(self.ack.now) } else { train.next };
+            let gap = next.since(self.last_sent);
+            let due = Rate::from_bytes_over(self.mss, gap);
+            Some(due.map_or(cap, |rate| rate.0.clamp(1, cap)))
         });
     }
 
@@ -624,9 +625,15 @@ impl Driver {
     }
 
     /// When the next packet of a train may leave; `None` if packets do not leave as trains.
-    #[cfg(any(feature = "s2n", feature = "sender"))]
+    #[cfg(feature = "s2n")]
     pub(crate) fn next_of_train(&self, now: Time) -> Option<Time> {
-        self.core.train().map(|train| now + train.wait(now, self.inflight))
+        self.core.spacing().train.map(|train| now + train.wait(now, self.inflight))
+    }
+
+    /// The rate of a token bucket, bytes per second; `None` if packets need no tokens.
+    #[cfg(feature = "s2n")]
+    pub(crate) fn bucket_rate(&self) -> Option<u64> {
+        self.core.spacing().rate.map(|rate| rate.0)
     }
 
     fn persistent_congestion(&self) -> Congestion {

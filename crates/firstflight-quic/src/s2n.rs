@@ -185,10 +185,7 @@ impl Controller {
     /// Earliest departure of the packet after one of `bytes`.
     fn departure_after(&self, now: Time, bytes: u64) -> Option<Time> {
         let train = self.driver.next_of_train(now);
-        if train.is_some() && self.driver.plan().arm.sender.max_rate.is_none() {
-            return train;
-        }
-        let rate = self.driver.rate()?;
+        let Some(rate) = self.driver.bucket_rate() else { return train };
         let duration = |bytes: u64| {
             u64::try_from(u128::from(bytes) * 1_000_000_000 / u128::from(rate.max(1)))
                 .unwrap_or(u64::MAX)

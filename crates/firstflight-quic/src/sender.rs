@@ -139,21 +139,17 @@ impl Sender {
     /// reports a batch when it is complete. Zero if the packet may leave now.
     pub fn wait(&mut self, now: Time, bytes: u64, unreported: u64) -> Nanos {
         self.end_of_ack();
-        if let Some(next) = self.driver.next_of_train(now) {
-            // A train counts the packets that have left: one at a time.
-            return if unreported > 0 { Nanos(1) } else { next.since(now) };
+        let spacing = self.driver.core().spacing();
+        // A train counts the packets that have left: one at a time.
+        if spacing.train.is_some() && unreported > 0 {
+            return Nanos(1);
         }
-        let Some(rate) = self.driver.core().pacing_rate() else { return Nanos::ZERO };
-        self.pacer.fill(now, rate);
-        self.pacer.wait(bytes, rate)
+        self.pacer.delay(now, bytes, self.inflight, spacing)
     }
 
     /// Takes the bytes of a packet that leaves now from the pacer's bucket.
     pub fn take(&mut self, now: Time, bytes: u64) {
-        if let (Some(rate), None) = (self.driver.core().pacing_rate(), self.driver.core().train()) {
-            self.pacer.fill(now, rate);
-            self.pacer.take(bytes);
-        }
+        self.pacer.on_sent(now, bytes, self.driver.core().spacing());
     }
 
     /// The controller, for its window, phase and signals.
@@ -240,6 +236,25 @@ mod tests {
             sender.on_acked(now, position, MSS, sent);
         }
         assert_eq!(sender.window(), 10 * MSS, "a packet per round trip needs no more than ten");
+    }
+
+    #[test]
+    fn a_largest_rate_holds_the_packets_of_a_train() {
+        let mut sender = sender("plumb@(maxrate=1Mbit,burst=2)");
+        let began = Time(100_000_000);
+        let first = sender.on_sent(Time(0), MSS);
+        sender.on_acked(began, first, MSS, Time(0));
+        sender.begin_data(began);
+        let (mut now, mut trains) = (began, 0);
+        for count in 1..=20 {
+            now += sender.wait(now, MSS, 0);
+            trains += u32::from(sender.controller().train().is_some());
+            sender.take(now, MSS);
+            sender.on_sent(now, MSS);
+            let (sent, allowed) = (count * MSS, 2 * MSS + now.since(began).0 / 8_000);
+            assert!(sent <= allowed, "{sent} bytes left where bucket and rate allow {allowed}");
+        }
+        assert!(trains > 5, "{trains} packets left in trains");
     }
 
     #[test]

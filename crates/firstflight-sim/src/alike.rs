@@ -68,7 +68,7 @@ pub fn run_alike(setup: &Setup<'_>, controllers: &[AnyController]) -> Result<Vec
     let mut outcomes: Vec<Option<Outcome>> = controllers.iter().map(|_| None).collect();
     while let Some(leader) = outcomes.iter().position(Option::is_none) {
         // Queues see in every packet whether the sender asks for L4S.
-        // The pacer knows the largest rate.
+        // The sender reports waits at the largest rate.
         let seen = |place: usize| (controllers[place].is_l4s(), controllers[place].max_rate());
         let rest = (leader + 1..controllers.len())
             .filter(|place| outcomes[*place].is_none() && seen(*place) == seen(leader));

@@ -8,8 +8,8 @@ use firstflight::account::{Account, Kept};
 use firstflight::avoidance::{AnyAvoidance, Avoidance};
 use firstflight::controller::Controller;
 use firstflight::recovery::{AnyRecovery, Policy};
-use firstflight::startup::{AnyStartup, Startup, Train};
-use firstflight::{Ack, Congestion, Event, Nanos, Rate, Ready, Recorder, Sent, Seq, Time};
+use firstflight::startup::{AnyStartup, Startup};
+use firstflight::{Ack, Congestion, Event, Nanos, Rate, Ready, Recorder, Sent, Seq, Spacing, Time};
 use std::fmt::Debug;
 
 /// A startup and the parts that simulated senders combine it with. The simulator is compiled once
@@ -28,9 +28,6 @@ impl Combined for AnyStartup {
 
 /// The controller of a simulated sender.
 pub type Core<S> = Controller<S, <S as Combined>::Avoidance, <S as Combined>::Recovery>;
-
-/// Input of a pacer: a rate, and the train in progress, if any.
-pub type Pace = (Rate, Option<Train>);
 
 /// Followers of a controller. They also receive its events as recorders.
 pub trait Company<S: Combined>: Recorder<Core<S>> + Default + Iterator<Item = Record> {
@@ -201,19 +198,17 @@ impl<S: Combined, L: Company<S>> Instrumented<S, L> {
     }
 
     /// Whether `len` bytes may leave now, and at which pace: [`Instrumented::before_send`],
-    /// [`Instrumented::admits`] and, if they may leave, [`Instrumented::pace`] in one call.
+    /// [`Instrumented::admits`] and, if they may leave, [`Instrumented::spacing`] in one call.
     #[inline]
-    pub fn asks(&mut self, ready: &Ready, len: u64) -> Option<Option<Pace>> {
+    pub fn asks(&mut self, ready: &Ready, len: u64) -> Option<Spacing> {
         self.controller.before_send(ready);
         self.account.on_ready(&self.controller);
         self.record(|| Event::Ready(*ready));
-        let pace = self
-            .controller
-            .admits(len, ready.inflight)
-            .then(|| self.controller.pacing_rate().map(|rate| (rate, self.controller.train())));
-        self.recorder.along(&pace, |other| other.asks(ready, len));
+        let spacing =
+            self.controller.admits(len, ready.inflight).then(|| self.controller.spacing());
+        self.recorder.along(&spacing, |other| other.asks(ready, len));
         self.settle();
-        pace
+        spacing
     }
 
     /// See [`Controller::admits`].
@@ -224,16 +219,16 @@ impl<S: Combined, L: Company<S>> Instrumented<S, L> {
         admits
     }
 
-    /// Current pacing input: [`Controller::pacing_rate`] and [`Controller::train`].
+    /// See [`Controller::spacing`].
     #[inline(always)]
-    pub fn pace(&mut self) -> Option<Pace> {
-        let pace = if self.settled {
-            self.rate.map(|rate| (rate, None))
+    pub fn spacing(&mut self) -> Spacing {
+        let spacing = if self.settled {
+            Spacing { rate: self.rate, train: None }
         } else {
-            self.controller.pacing_rate().map(|rate| (rate, self.controller.train()))
+            self.controller.spacing()
         };
-        self.recorder.along(&pace, Instrumented::pace);
-        pace
+        self.recorder.along(&spacing, Instrumented::spacing);
+        spacing
     }
 
     /// See [`Controller::recovery_mark`].

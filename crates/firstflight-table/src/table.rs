@@ -4,6 +4,7 @@
 use crate::text::{self, csv_cell, one_line};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 /// Kind of a column, which decides how it is laid out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -178,6 +179,28 @@ impl From<serde_json::Value> for Cell<'_> {
 }
 
 impl Cell<'_> {
+    /// The value, if it is a number.
+    pub fn number(&self) -> Option<f64> {
+        match *self {
+            Cell::Whole(value) => Some(value as f64),
+            Cell::Real(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Appends the value as a cell of CSV (RFC 4180); nothing if it is missing.
+    fn push_csv(&self, out: &mut String) {
+        // Writing to a string cannot fail.
+        let _ = match self {
+            Cell::Missing => Ok(()),
+            Cell::Text(text) => out.write_str(&csv_cell(text)),
+            Cell::Whole(number) => write!(out, "{number}"),
+            // Without a decimal point if there are no decimals.
+            Cell::Real(number) => write!(out, "{number}"),
+            Cell::Flag(flag) => write!(out, "{flag}"),
+        };
+    }
+
     fn into_text(self) -> String {
         match self {
             Cell::Missing => String::new(),
@@ -188,6 +211,19 @@ impl Cell<'_> {
             Cell::Flag(flag) => flag.to_string(),
         }
     }
+}
+
+/// A line of CSV (RFC 4180), with its line break.
+pub fn csv_line<'a>(cells: impl IntoIterator<Item = Cell<'a>>) -> String {
+    let mut line = String::with_capacity(300);
+    for (place, cell) in cells.into_iter().enumerate() {
+        if place > 0 {
+            line.push(',');
+        }
+        cell.push_csv(&mut line);
+    }
+    line.push('\n');
+    line
 }
 
 /// Additional colour on a terminal and a page; never the only mark.
@@ -481,6 +517,11 @@ impl Table {
         self.looks.get(&(row, column)).copied().unwrap_or_default()
     }
 
+    /// A cell with its marks, for another table.
+    pub fn marked_cell(&self, row: usize, column: usize) -> Marked<'_> {
+        Marked { cell: self.get(row, column), look: self.look(row, column) }
+    }
+
     /// The text of a cell for people; a terminal cannot be controlled by it.
     pub(crate) fn words(&self, row: usize, column: usize) -> String {
         let words = self.get(row, column).into_text();
@@ -531,15 +572,10 @@ impl Table {
     /// CSV (RFC 4180) of the columns `keep`: the names, then one line per row. Unknown values are
     /// empty.
     pub fn to_csv(&self, keep: &[usize]) -> String {
-        let line = |cells: Vec<String>| cells.join(",") + "\n";
-        let name = |column: &usize| csv_cell(&self.columns[*column].name).into_owned();
-        let mut out = line(keep.iter().map(name).collect());
+        let mut out =
+            csv_line(keep.iter().map(|column| self.columns[*column].name.as_str().into()));
         for row in 0..self.rows {
-            let value = |column: &usize| match self.get(row, *column) {
-                Cell::Text(text) => csv_cell(&text).into_owned(),
-                other => other.into_text(),
-            };
-            out += &line(keep.iter().map(value).collect());
+            out += &csv_line(keep.iter().map(|column| self.get(row, *column)));
         }
         out
     }

@@ -3,6 +3,7 @@
 use crate::avoidance::Avoidance;
 use crate::controller::{Controller, Exit, Stats};
 use crate::event::{Ack, Congestion, Misfed, Phase, Ready, Sent, SoFar};
+use crate::pacer::Spacing;
 use crate::recovery::Policy;
 use crate::startup::{Resumption, Startup, Train};
 use crate::units::{Nanos, Rate, Seq, Time};
@@ -64,8 +65,10 @@ congestion_control! {
         fn open_window() -> u64;
         fn pacing_rate() -> Option<Rate>;
         fn train() -> Option<Train>;
+        fn spacing() -> Spacing;
         fn heeds_sending() -> bool;
         fn heeds_packets() -> bool;
+        fn heeds_departures() -> bool;
         fn is_l4s() -> bool;
         fn in_recovery() -> bool;
         fn recovery_mark() -> Option<Seq>;

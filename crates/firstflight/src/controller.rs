@@ -28,6 +28,7 @@ use crate::event::{
     Ack, Congestion, Context, Misfed, Phase, Ready, Sent, Signal, SoFar, Timeout, Transport, Window,
 };
 use crate::exit::{ExitReason, Handover};
+use crate::pacer::Spacing;
 use crate::recovery::{End, Policy};
 use crate::startup::{
     EpochUse, GAIN_AVOIDANCE, GAIN_SLOW_START, Pacing, Resumption, Startup, Train, Verdict,
@@ -236,6 +237,13 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     #[inline]
     pub fn heeds_packets(&self) -> bool {
         (self.ended.is_none() || self.startup.is_whole()) && self.startup.heeds().packets
+    }
+
+    /// Whether [`Ready::inflight`] must not include the packet that leaves next, because the startup plans
+    /// each departure. Constant for the life of the controller.
+    #[inline]
+    pub fn heeds_departures(&self) -> bool {
+        self.startup.heeds().departures
     }
 
     /// The largest packet has another size from now on, in bytes (path MTU discovery). The initial
@@ -624,6 +632,16 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     #[inline]
     pub fn train(&self) -> Option<Train> {
         if self.episode.is_none() && self.w.in_slow_start() { self.startup.train() } else { None }
+    }
+
+    /// The constraints of a pacer on the next packet, as of the last [`before_send`](Self::before_send). A
+    /// sender that is not paced, or has no RTT yet, has none. Within a train, the rate applies only if it
+    /// is the [largest rate](Self::max_rate).
+    #[inline]
+    pub fn spacing(&self) -> Spacing {
+        let rate = self.pacing_rate();
+        let train = rate.and_then(|_| self.train());
+        Spacing { rate: rate.filter(|_| train.is_none() || self.max_kbit != 0), train }
     }
 
     /// Packets of this sender ask for the low-latency service of L4S: ECT(1).

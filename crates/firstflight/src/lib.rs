@@ -131,7 +131,7 @@ pub use event::{
     SoFar, Timeout, Transport, Window,
 };
 pub use exit::ExitReason;
-pub use pacer::Pacer;
+pub use pacer::{Pacer, Spacing};
 pub use recorder::{Begin, Recorder};
 pub use state::State;
 pub use units::{Nanos, Rate, Ratio, Seq, Time, UNSET_SSTHRESH};

@@ -8,10 +8,19 @@ use crate::units::{Nanos, Rate, Time};
 
 const SCALE: u64 = 1_000_000_000;
 
+/// A pacer's constraints on the next packet ([`Controller::spacing`](crate::Controller::spacing)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spacing {
+    /// The rate of the token bucket; `None` if packets need no tokens.
+    pub rate: Option<Rate>,
+    /// The train that packets leave in; `None` if there is none.
+    pub train: Option<Train>,
+}
+
 /// The pacer of one sender, for transports that have none.
 ///
-/// [`Pacer::admit`] answers whether a packet may leave now; its rate is
-/// [`Controller::pacing_rate`](crate::Controller::pacing_rate).
+/// [`Pacer::admit`] answers whether a packet may leave now. A transport that learns only later whether the
+/// packet left asks [`Pacer::delay`] and reports [`Pacer::on_sent`].
 #[derive(Clone, Debug)]
 pub struct Pacer {
     burst: u64,
@@ -20,22 +29,13 @@ pub struct Pacer {
     /// Release time of a waiting packet that leaves alone, and the rate for which that time is
     /// valid.
     held: Option<(Time, Rate)>,
-    /// Whether trains also wait for tokens.
-    caps: bool,
 }
 
 impl Pacer {
     /// A full bucket of `burst` bytes.
     pub fn new(burst: u64, now: Time) -> Pacer {
         let burst = burst.min(u64::MAX / SCALE / 2);
-        Pacer { burst: burst * SCALE, tokens: burst * SCALE, filled: now, held: None, caps: false }
-    }
-
-    /// Holds trains to the rate, too, if `caps`: for a sender with a [largest
-    /// rate](crate::Controller::max_rate).
-    #[must_use]
-    pub fn capping(self, caps: bool) -> Pacer {
-        Pacer { caps, ..self }
+        Pacer { burst: burst * SCALE, tokens: burst * SCALE, filled: now, held: None }
     }
 
     /// Adds the tokens for `rate` since the last call; nothing if the clock went back.
@@ -57,28 +57,31 @@ impl Pacer {
         if missing == 0 { Nanos::ZERO } else { Nanos(missing.div_ceil(rate.0.max(1))) }
     }
 
-    /// Takes `len` bytes for a packet that may leave now, or returns its waiting time, by the
-    /// controller's rate or for its next train; `None` paces nothing. `inflight` bytes are
-    /// outstanding.
+    /// Time until a packet of `len` bytes (at most 2^30) may leave with `inflight` bytes outstanding; zero
+    /// if it may leave now.
     #[inline]
-    pub fn admit(
-        &mut self,
-        now: Time,
-        len: u64,
-        inflight: u64,
-        pace: Option<(Rate, Option<Train>)>,
-    ) -> Nanos {
-        let Some((rate, train)) = pace else { return Nanos::ZERO };
-        self.held = None;
-        if let Some(train) = train {
-            let wait = train.wait(now, inflight);
-            if wait > Nanos::ZERO || !self.caps {
-                return wait;
-            }
-        }
+    pub fn delay(&mut self, now: Time, len: u64, inflight: u64, spacing: Spacing) -> Nanos {
+        let wait = spacing.train.map_or(Nanos::ZERO, |train| train.wait(now, inflight));
+        let Some(rate) = spacing.rate else { return wait };
         self.fill(now, rate);
-        let wait = self.wait(len, rate);
-        if wait == Nanos::ZERO {
+        wait.max(self.wait(len, rate))
+    }
+
+    /// Takes the tokens of a packet of `len` bytes (at most 2^30) that leaves now.
+    #[inline]
+    pub fn on_sent(&mut self, now: Time, len: u64, spacing: Spacing) {
+        if let Some(rate) = spacing.rate {
+            self.fill(now, rate);
+            self.take(len);
+        }
+    }
+
+    /// Takes the tokens of a packet that may leave now, or returns its [delay](Pacer::delay).
+    #[inline]
+    pub fn admit(&mut self, now: Time, len: u64, inflight: u64, spacing: Spacing) -> Nanos {
+        self.held = None;
+        let wait = self.delay(now, len, inflight, spacing);
+        if wait == Nanos::ZERO && spacing.rate.is_some() {
             self.take(len);
         }
         wait
@@ -178,6 +181,27 @@ mod tests {
             sent.abs_diff(ideal) <= 1472,
             "sent {sent} bytes in a second where rate and bucket allow {ideal}"
         );
+    }
+
+    #[test]
+    fn a_train_waits_for_its_time_and_under_a_cap_also_for_tokens() {
+        let train = Some(Train { inflight: 3_000, next: Time(5_000) });
+        let free = Spacing { rate: None, train };
+        let capped = Spacing { rate: Some(Rate(1_000_000)), train };
+        let mut pacer = Pacer::new(1_000, Time(0));
+        pacer.on_sent(Time(0), 1_000, free);
+        assert_eq!(pacer.delay(Time(0), 1_000, 0, capped), Nanos::ZERO, "the bucket is still full");
+        pacer.on_sent(Time(0), 1_000, capped);
+        for (spacing, inflight, wait) in [
+            (free, 0, 0),
+            (free, 3_000, 5_000),
+            (capped, 0, 1_000_000),
+            (capped, 3_000, 1_000_000),
+            (Spacing::default(), 3_000, 0),
+        ] {
+            let delay = pacer.delay(Time(0), 1_000, inflight, spacing);
+            assert_eq!(delay, Nanos(wait), "{spacing:?} with {inflight} bytes in flight");
+        }
     }
 
     #[test]

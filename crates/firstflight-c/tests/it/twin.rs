@@ -195,6 +195,36 @@ fn random_events_give_the_same_answers_for_every_arm() {
 }
 
 #[test]
+fn the_packets_of_a_train_leave_together_unless_a_largest_rate_spreads_them() {
+    let ms = [1_200_000, 2_400_000, 3_600_000, 4_800_000];
+    for (arm, expected) in [
+        ("plumb@(burst=2)", [0; 6]),
+        ("plumb@(burst=2,maxrate=8Mbit)", [0, 0, ms[0], ms[1], ms[2], ms[3]]),
+    ] {
+        let mut c = Sender::of(arm, &CONFIG, 0).unwrap();
+        let (rtt, bytes) = (50_000_000, 1200);
+        let (mut now, mut nxt) = (0, 0);
+        // SAFETY: a sender.
+        unsafe { ff_on_handshake_rtt(c.at(), 0, rtt) };
+        let times = expected.map(|_| {
+            let (inflight, backlog) = (nxt * bytes, FF_NONE);
+            let ready = ff_ready { now, nxt, inflight, backlog, srtt: rtt, ..ff_ready::BLANK };
+            // SAFETY: a sender and structs of the right size.
+            unsafe {
+                assert_eq!(ff_before_send(c.at(), &raw const ready), FF_OK);
+                now = ff_next_send_time(c.at(), now, bytes, nxt * bytes);
+                nxt += 1;
+                let inflight = nxt * bytes;
+                let sent = ff_sent { now, bytes, nxt, inflight, srtt: rtt, ..ff_sent::BLANK };
+                assert_eq!(ff_on_sent(c.at(), &raw const sent), FF_OK);
+            }
+            now
+        });
+        assert_eq!(times, expected, "{arm}: departures in ns, 1.2 ms per packet at the cap");
+    }
+}
+
+#[test]
 fn the_pacer_keeps_the_pacing_rate() {
     let mut c = Sender::of("slowstart@(burst=2)", &CONFIG, 0).unwrap();
     let rtt = 50_000_000;

@@ -1,7 +1,6 @@
 //! The tables of an A/B test for the terminal.
 
-use crate::output::fitted;
-use crate::terminal::{TITLE, width, wrap};
+use crate::terminal::width;
 use firstflight_lab::ab::Analysis;
 use firstflight_lab::ab::analysis::{Entry, Part};
 use firstflight_lab::decision::{Effect, WorldRow};
@@ -16,7 +15,7 @@ const ON_REQUEST: &[&str] =
 const FIRST_TO_GO: &[&str] = &["p95 ms", "p50 ms", "queue ms", "loss %"];
 
 /// Columns of the table over all connections.
-pub(super) const OVERALL: &[&str] = &[
+pub(crate) const OVERALL: &[&str] = &[
     "arm",
     "p50\nms",
     "p95\nms",
@@ -103,21 +102,16 @@ pub(super) fn by_part(analysis: &Analysis) -> Vec<Table> {
     PARTS.iter().filter_map(|(part, title)| of_part(analysis, *part, title, false)).collect()
 }
 
-/// The tables by part for the terminal, each below its title. If the arms do not fit side by side,
-/// intervals move below their values before an arm is dropped.
-pub(super) fn by_part_text(analysis: &Analysis) -> String {
-    let text = |(part, title): &(Part, &str)| {
-        let wide = of_part(analysis, *part, title, false)?;
+/// The tables by part for the terminal. If the arms do not fit side by side, intervals move below
+/// their values before an arm is dropped.
+pub(super) fn by_part_fitted(analysis: &Analysis) -> Vec<Table> {
+    let fitted = |(part, title): &(Part, &str)| {
         let arms = analysis.experiment.arms.len() - 1;
         let names = analysis.of(*part).map(|entry| entry.name.chars().count()).max().unwrap_or(0);
         let narrow = width().is_some_and(|width| width < names + ARM_WIDTH * arms + COUNT_WIDTH);
-        let sheet = if narrow { of_part(analysis, *part, title, true)? } else { wide };
-        let table = fitted(std::slice::from_ref(&sheet));
-        // Without any of the requested columns, the table is left out.
-        let title = wrap(&sheet.title, 0, width());
-        (!table.is_empty()).then(|| format!("\n{TITLE}{title}{TITLE:#}\n{table}"))
+        of_part(analysis, *part, title, narrow)
     };
-    PARTS.iter().filter_map(text).collect()
+    PARTS.iter().filter_map(fitted).collect()
 }
 
 /// Maximum width of an arm in a table by parts, in terminal columns.

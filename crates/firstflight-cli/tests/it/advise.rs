@@ -307,3 +307,18 @@ fn the_answer_fits_a_screen() {
     let check = lines.iter().position(|line| line.starts_with("Check")).expect("a check");
     assert!((1..=3).contains(&check), "the answer takes the first three lines:\n{text}");
 }
+
+#[test]
+fn other_formats_have_the_table_of_the_test_and_no_page() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = sample("plain.pcap.gz");
+    for (format, heading) in [("csv", "ttlb_ms_p50"), ("md", "### all connections"), ("json", "{")]
+    {
+        let run = run_in(&folder, &["advise", &file, "--flows", "100", "--format", format]);
+        let first = run.stdout.lines().next().unwrap_or_default();
+        assert!(first.contains(heading), "{format} begins with {first}; {}", run.stderr);
+        assert_eq!(inside(&folder), [""; 0], "no file is written beside {format}");
+    }
+    let run = run_in(&folder, &["advise", &file, "--flows", "100", "--columns", "colour"]);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{}", run.stderr);
+}

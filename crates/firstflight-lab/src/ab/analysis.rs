@@ -114,7 +114,7 @@ impl Field for Part {
     const HOLDS: Holds = Holds::Text;
 
     fn cell(&self, _path: &str) -> measures::Cell<'_> {
-        measures::Cell::Text(self.name())
+        self.name().into()
     }
 }
 

@@ -32,8 +32,8 @@ fn bad(error: &ParquetError) -> Error {
 }
 
 /// The known values.
-fn known<T>(cells: &[Cell<'_>], read: impl Fn(Cell<'_>) -> Option<T>) -> Vec<T> {
-    cells.iter().filter_map(|cell| read(*cell)).collect()
+fn known<T>(cells: &[Cell<'_>], read: impl Fn(&Cell<'_>) -> Option<T>) -> Vec<T> {
+    cells.iter().filter_map(read).collect()
 }
 
 /// The type of a column.
@@ -120,28 +120,28 @@ impl<W: Write + Send> Rows<W> {
             match column.untyped() {
                 ColumnWriter::ByteArrayColumnWriter(writer) => {
                     let values = known(cells, |cell| match cell {
-                        Cell::Text(text) => Some(ByteArray::from(text)),
+                        Cell::Text(text) => Some(ByteArray::from(&**text)),
                         _ => None,
                     });
                     writer.write_batch(&values, Some(&levels), None)?;
                 }
                 ColumnWriter::Int64ColumnWriter(writer) => {
                     let values = known(cells, |cell| match cell {
-                        Cell::Whole(number) => Some(number as i64),
+                        Cell::Whole(number) => Some(*number as i64),
                         _ => None,
                     });
                     writer.write_batch(&values, Some(&levels), None)?;
                 }
                 ColumnWriter::DoubleColumnWriter(writer) => {
                     let values = known(cells, |cell| match cell {
-                        Cell::Real(number) => Some(number),
+                        Cell::Real(number) => Some(*number),
                         _ => None,
                     });
                     writer.write_batch(&values, Some(&levels), None)?;
                 }
                 ColumnWriter::BoolColumnWriter(writer) => {
                     let values = known(cells, |cell| match cell {
-                        Cell::Flag(flag) => Some(flag),
+                        Cell::Flag(flag) => Some(*flag),
                         _ => None,
                     });
                     writer.write_batch(&values, Some(&levels), None)?;

@@ -2,11 +2,11 @@
 
 use super::Test;
 use super::flow::{Connection, FlowResult};
-use crate::measures::{Cell, Field, Name, columns, record};
+use crate::measures::{Field, Name, columns, record};
 use crate::population::Drawn;
 use crate::trial::ms;
 use firstflight::Exit;
-use firstflight_table::text::csv_cell;
+use firstflight_table::table::csv_line;
 use std::io::{self, Write};
 
 /// One connection under one arm.
@@ -140,28 +140,14 @@ impl Row {
 /// Errors of the writer.
 pub fn write_csv(test: &Test, rows: &[Row], first: bool, out: &mut dyn Write) -> io::Result<()> {
     if first && !rows.is_empty() {
-        let names: Vec<String> =
-            columns(ConnectionRow::MEASURES).into_iter().map(|column| column.name).collect();
-        writeln!(out, "{}", names.join(","))?;
+        let names = columns(ConnectionRow::MEASURES).into_iter().map(|column| column.name.into());
+        out.write_all(csv_line(names).as_bytes())?;
     }
     for row in rows {
         let row = ConnectionRow::of((test, row));
-        let mut line = String::with_capacity(300);
-        row.each(&mut |cell| {
-            use std::fmt::Write as _;
-            // Writing to a string cannot fail.
-            let _ = match cell {
-                Cell::Text(name) => write!(line, "{}", csv_cell(name)),
-                Cell::Whole(number) => write!(line, "{number}"),
-                Cell::Real(number) => write!(line, "{number}"),
-                Cell::Flag(flag) => write!(line, "{flag}"),
-                Cell::Missing => Ok(()),
-            };
-            line.push(',');
-        });
-        line.pop();
-        line.push('\n');
-        out.write_all(line.as_bytes())?;
+        let mut cells = Vec::new();
+        row.each(&mut |cell| cells.push(cell));
+        out.write_all(csv_line(cells).as_bytes())?;
     }
     Ok(())
 }

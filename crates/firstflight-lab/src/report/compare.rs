@@ -1,5 +1,6 @@
 //! Data of a comparison's page.
 
+use firstflight_table::Better;
 use serde::{Deserialize, Serialize};
 
 /// All data of one page.
@@ -112,18 +113,6 @@ pub struct Column {
     pub better: Better,
     /// Definition of the metric, in a sentence.
     pub explanation: String,
-}
-
-/// Whether lower or higher values of a column are better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Better {
-    /// Less is better.
-    Low,
-    /// More is better.
-    High,
-    /// Neither is better.
-    None,
 }
 
 /// One arm of the table.

@@ -20,9 +20,10 @@ mod trial;
 mod tune;
 
 pub use compare::{
-    Better, Column, Episode, Exit, Fact, Ideal, Level, Loss, Note, Path, Phase, Point, Report, Row,
-    Series, Spread, Table, Value,
+    Column, Episode, Exit, Fact, Ideal, Level, Loss, Note, Path, Phase, Point, Report, Row, Series,
+    Spread, Table, Value,
 };
+pub use firstflight_table::Better;
 pub use kept::kept;
 pub use look::looks;
 pub use thin::{MAX_LOSSES, MAX_POINTS, MAX_SPANS, thin, thin_losses, thin_phases};

@@ -1,13 +1,11 @@
 //! The request for a test on a population.
 
-use super::{HostArgs, named, packets, seed};
-use crate::ab::{Clock, MOST_FLOWS, MOST_SECONDS, Test};
+use super::named;
+use super::population_test::{self, TestArgs};
+use crate::ab::Test;
 use crate::arms::{ALL, NamedArm, parse_arms};
-use crate::decision::Limits;
 use crate::population::Population;
-use crate::size;
 use clap::Args;
-use firstflight::Nanos;
 use firstflight_path::Error;
 
 /// Options of `ab`.
@@ -26,26 +24,11 @@ pub struct AbRequest {
     #[arg(long, default_value = "jumpstart,rapid-nojump,rapid,plumb")]
     arms: String,
     #[command(flatten)]
-    hosts: HostArgs,
-    /// Seed of every random draw
-    #[arg(long, default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]
-    seed: u64,
-    /// Initial window in packets, for arms that do not name one [default: the population's, or 10]
-    #[arg(long, value_parser = packets, allow_negative_numbers = true)]
-    iw: Option<u32>,
-    /// Stop a transfer after this much simulated time: 30s, 500ms, 2min, or a number of seconds
-    #[arg(long, value_name = "TIME", default_value = "600s", value_parser = limit, allow_negative_numbers = true)]
-    limit: Nanos,
-    #[command(flatten)]
-    limits: Limits,
+    of_test: TestArgs,
 }
 
 fn connections(text: &str) -> Result<u64, String> {
-    size::count(text, 1..=MOST_FLOWS, "connections")
-}
-
-fn limit(text: &str) -> Result<Nanos, String> {
-    size::limit(text, MOST_SECONDS)
+    population_test::connections(text, 1)
 }
 
 /// The single arm that the others are compared with.
@@ -87,19 +70,8 @@ impl AbRequest {
             others.retain(|arm| arm.sender != baseline.sender);
         }
         let population = population.map_or_else(|| Population::parse(&self.population), Ok)?;
-        let test = Test {
-            iw: self.iw.or(population.initial_window).unwrap_or(10),
-            population,
-            arms: std::iter::once(baseline).chain(others).collect(),
-            flows: self.flows,
-            seed: self.seed,
-            burst: 2,
-            limit: self.limit,
-            host: self.hosts.hosts()?,
-            detection: self.hosts.detection.clone(),
-            clock: Clock::Receiver,
-            limits: self.limits,
-        };
+        let arms = std::iter::once(baseline).chain(others).collect();
+        let test = self.of_test.test(population, arms, self.flows)?;
         test.check()?;
         Ok(test)
     }

@@ -11,6 +11,7 @@ mod answer;
 mod compare;
 mod experiment;
 mod hosts;
+mod population_test;
 mod refusal;
 mod sharing;
 #[cfg(feature = "tune")]

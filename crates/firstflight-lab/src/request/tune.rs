@@ -1,17 +1,12 @@
 //! The request for parameters that suit a population.
 
-use super::{AbRequest, HostArgs, Key, keys, named, packets, seed};
-use crate::ab::{Clock, MOST_FLOWS, MOST_SECONDS, Test};
-use crate::decision::Limits;
+use super::population_test::{self, BURST, TestArgs};
+use super::{AbRequest, Key, keys, named};
 use crate::population::Population;
 use crate::size;
 use crate::tune::{Objective, Space, Tune};
 use clap::Args;
-use firstflight::Nanos;
 use firstflight_path::Error;
-
-/// Pacer's bucket, packets, of arms that specify none.
-const BURST: u32 = 2;
 
 /// Options of `tune`.
 #[derive(Args, Clone, Debug)]
@@ -22,8 +17,6 @@ pub struct TuneRequest {
     /// Objective to minimise: time, p95 (of time), or time+loss:W, where W is the time in % that a percentage point of loss costs
     #[arg(long, default_value = "time", value_parser = str::parse::<Objective>)]
     objective: Objective,
-    #[command(flatten)]
-    limits: Limits,
     /// Number of evaluations; one is a candidate on all connections of a set
     #[arg(long, default_value_t = 400, value_parser = evaluations, allow_negative_numbers = true)]
     budget: u64,
@@ -34,16 +27,7 @@ pub struct TuneRequest {
     #[arg(long, default_value_t = 20_000, value_parser = judged, allow_negative_numbers = true)]
     holdout: u64,
     #[command(flatten)]
-    hosts: HostArgs,
-    /// Seed of every random draw; the sets have the seeds 3S, 3S+1 and 3S+2
-    #[arg(long, default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]
-    seed: u64,
-    /// Initial window in packets, for arms that do not name one [default: the population's, or 10]
-    #[arg(long, value_parser = packets, allow_negative_numbers = true)]
-    iw: Option<u32>,
-    /// Stop a transfer after this much simulated time: 30s, 500ms, 2min, or a number of seconds
-    #[arg(long, value_name = "TIME", default_value = "600s", value_parser = limit, allow_negative_numbers = true)]
-    limit: Nanos,
+    of_test: TestArgs,
 }
 
 fn evaluations(text: &str) -> Result<u64, String> {
@@ -55,11 +39,7 @@ fn connections(text: &str) -> Result<u64, String> {
 }
 
 fn judged(text: &str) -> Result<u64, String> {
-    size::count(text, 100..=MOST_FLOWS, "connections")
-}
-
-fn limit(text: &str) -> Result<Nanos, String> {
-    size::limit(text, MOST_SECONDS)
+    population_test::connections(text, 100)
 }
 
 impl TuneRequest {
@@ -75,22 +55,10 @@ impl TuneRequest {
         population: Option<Population>,
     ) -> Result<Tune, Error> {
         let population = population.map_or_else(|| Population::parse(&self.population), Ok)?;
-        let iw = self.iw.or(population.initial_window).unwrap_or(10);
+        let iw = self.of_test.iw(&population);
         let space = Space::parse(arm, &[("iw", iw), ("burst", BURST)])?;
         let default = space.arm(&space.default_choice());
-        let test = Test {
-            iw,
-            population,
-            arms: default.into_iter().collect(),
-            flows: self.holdout,
-            seed: self.seed,
-            burst: BURST,
-            limit: self.limit,
-            host: self.hosts.hosts()?,
-            detection: self.hosts.detection.clone(),
-            clock: Clock::Receiver,
-            limits: self.limits,
-        };
+        let test = self.of_test.test(population, default.into_iter().collect(), self.holdout)?;
         let tune = Tune {
             arm: arm.trim().to_owned(),
             space,
@@ -98,7 +66,7 @@ impl TuneRequest {
             objective: self.objective,
             budget: self.budget,
             flows: self.flows,
-            seed: self.seed,
+            seed: self.of_test.seed,
             again: again(pairs),
         };
         tune.check()?;

@@ -114,12 +114,12 @@ fn columns_agree(measures: &'static [Measure], record: &impl Field, json: &Value
     for (column, cell) in columns.iter().zip(cells) {
         let of_json = json.pointer(&format!("/{}", column.path.replace('.', "/")));
         let of_json = of_json.unwrap_or(&Value::Null);
-        let same = match cell {
+        let same = match &cell {
             Cell::Missing => of_json.is_null(),
-            Cell::Text(text) => of_json.as_str() == Some(text),
-            Cell::Whole(number) => of_json.as_u64() == Some(number),
-            Cell::Real(number) => of_json.as_f64() == number.is_finite().then_some(number),
-            Cell::Flag(flag) => of_json.as_bool() == Some(flag),
+            Cell::Text(text) => of_json.as_str() == Some(&**text),
+            Cell::Whole(number) => of_json.as_u64().map(i128::from) == Some(*number),
+            Cell::Real(number) => of_json.as_f64() == Some(*number),
+            Cell::Flag(flag) => of_json.as_bool() == Some(*flag),
         };
         assert!(same, "{whose}: {} is {cell:?} as a column and {of_json} in JSON", column.name);
         assert_eq!(record.cell(&column.path), cell, "{whose}: {} by its path", column.name);

@@ -97,6 +97,26 @@ fn departures_follow_the_rate_of_the_arm() {
 }
 
 #[test]
+fn a_largest_rate_holds_the_packets_of_a_train() {
+    for (arm, holds) in [("plumb@(maxrate=4Mbit,burst=2)", true), ("plumb@(burst=2)", false)] {
+        let mut controller = endpoint(arm).unwrap().build(1200);
+        let handshake = controller.sent(at(10), PACKET, None);
+        controller.sent(at(11), 90, Some(true));
+        controller.acked(at(40), at(10), PACKET, handshake, Duration::from_millis(30));
+        let (mut now, mut trains, mut most) = (at(50), 0, 0);
+        for count in 1..=20 {
+            now = now.max(controller.earliest_departure_time().unwrap_or(now));
+            controller.sent(now, PACKET, Some(false));
+            trains += u32::from(controller.driver.core().train().is_some());
+            let allowed = 2 * PACKET + now.saturating_duration_since(at(50)).as_micros() as u64 / 2;
+            most = (count * PACKET).saturating_sub(allowed).max(most);
+        }
+        assert!(trains > 5, "{arm}: {trains} packets left in trains");
+        assert_eq!(most <= 2, holds, "{arm}: {most} bytes more than bucket and rate allow");
+    }
+}
+
+#[test]
 fn an_arm_without_pacing_departs_at_once() {
     let (controller, _) = ten_sent("slowstart@(pace=off)");
     assert_eq!(controller.earliest_departure_time(), None);

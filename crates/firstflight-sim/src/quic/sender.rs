@@ -221,7 +221,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             caught: false,
             controller: Instrumented::new(controller, u64::from(host.datagram)),
             rtt: Rfc9002Rtt::new(INITIAL_RTT),
-            pacer: Pacer::new(pacer_burst, now).capping(max_rate.is_some()),
+            pacer: Pacer::new(pacer_burst, now),
             sent: Ring::default(),
             oldest: 0,
             plain_from: 0,
@@ -429,8 +429,9 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
 
     /// The pacer releases the next packet only later, at this rate.
     #[inline(always)]
-    fn note_paced(&mut self, now: Time, rate: Rate) {
-        let by = if self.max_rate == Some(rate) { Limit::MaxRate } else { Limit::Pacer };
+    fn note_paced(&mut self, now: Time, rate: Option<Rate>) {
+        let capped = rate.is_some() && rate == self.max_rate;
+        let by = if capped { Limit::MaxRate } else { Limit::Pacer };
         self.note(now, by);
     }
 

@@ -665,7 +665,8 @@ impl Startup for Chirping {
     }
 
     fn heeds(&self) -> Heeds {
-        Heeds::sending(self.stage == Stage::Armed || self.is_on())
+        let sending = self.stage == Stage::Armed || self.is_on();
+        Heeds { departures: true, ..Heeds::sending(sending) }
     }
 
     fn on_sent(&mut self, sent: &Sent, _w: Window, cx: &Context) {

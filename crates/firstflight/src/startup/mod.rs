@@ -173,18 +173,23 @@ pub struct Heeds {
     /// [`Startup::on_sent`] must be called for each packet. If not, one call with the last packet is
     /// enough for packets that leave together. The hook changes neither window nor pacing rate.
     pub packets: bool,
+    /// [`Startup::before_send`] plans the packet that leaves next, so [`Ready::inflight`] must not include
+    /// it (Paced Chirping): a transport that reports a packet only when it has left subtracts it.
+    /// Constant for the life of the startup.
+    pub departures: bool,
     /// Which hooks use [`Context::young_epoch`] or [`Context::newborn_epoch`]; for other hooks they
     /// need not be set. Constant for the life of the startup.
     pub epoch: EpochUse,
 }
 
 impl Heeds {
-    /// All inputs.
-    pub const ALL: Heeds = Heeds { sending: true, packets: true, epoch: EpochUse::Everywhere };
+    /// All inputs, of a startup that plans no single departures.
+    pub const ALL: Heeds =
+        Heeds { sending: true, packets: true, departures: false, epoch: EpochUse::Everywhere };
 
     /// Uses what is sent if `sending`, and no epoch.
     pub const fn sending(sending: bool) -> Heeds {
-        Heeds { sending, packets: sending, epoch: EpochUse::Nowhere }
+        Heeds { sending, packets: sending, departures: false, epoch: EpochUse::Nowhere }
     }
 }
 

@@ -1,7 +1,7 @@
 //! ABBA: the model's vectors, where a line comes from and where it ends, and that nothing but faster
 //! growth is added to what it stands on.
 
-use crate::context;
+use crate::context::{self, avoiding};
 use crate::told::Told;
 use firstflight::avoidance::abba::{Abba, Over, Params};
 use firstflight::avoidance::abba_model::{Gain, Line, Point, micros};
@@ -24,10 +24,6 @@ fn fit(high: Point, low: Point) -> Line {
 
 fn context() -> Context {
     firstflight::with!(Context { srtt: Nanos::from_millis(110), ..context::quic(MSS) })
-}
-
-fn avoiding(cwnd: u64) -> Window {
-    Window { cwnd, ssthresh: cwnd }
 }
 
 fn cut(signal: Signal) -> Cut {

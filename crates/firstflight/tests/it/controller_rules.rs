@@ -682,6 +682,41 @@ fn a_largest_rate_caps_the_pacer_and_paces_who_is_not_paced() {
     assert_eq!(slow.max_rate, Some(cap), "8 Mbit/s in bytes per second");
 }
 
+/// Trains leave back to back, so that their ACKs show the path's rate.
+#[test]
+fn the_pacer_holds_a_train_to_the_largest_rate_and_to_no_other() {
+    // Twice the initial window per round trip, and 1 Mbit/s.
+    let (own, cap) = (Some(Rate(2 * 30 * MSS * 20)), Some(Rate(125_000)));
+    for (text, in_train, rate) in [
+        ("plumb", true, None),
+        ("plumb@(maxrate=1Mbit)", true, cap),
+        ("plumb@(pace=off)", false, None),
+        ("slowstart", false, own),
+        ("slowstart@(maxrate=1Mbit)", false, cap),
+    ] {
+        let arm = firstflight::Arm::parse(text).expect("an arm");
+        let mut c = arm.controller(arm.configure(config(false)), Time(0), Seq(0));
+        assert_eq!(c.spacing().train, None, "{text}: nothing is being sent");
+        let rtt = Nanos(50 * MS);
+        c.on_handshake_rtt(Time(0), rtt);
+        c.before_send(&Ready { backlog: u64::MAX, srtt: Some(rtt), ..Ready::default() });
+        let spacing = c.spacing();
+        assert_eq!(spacing.train, c.train().filter(|_| in_train), "{text}");
+        assert_eq!(spacing.train.is_some(), in_train, "{text}: {spacing:?}");
+        assert_eq!(spacing.rate, rate, "{text}: the bucket's rate");
+    }
+}
+
+/// A transport that reports packets only after they have left must know which arms mind.
+#[test]
+fn only_chirps_plan_single_departures() {
+    for name in firstflight::arm::STARTUPS.iter().map(|part| part.name) {
+        let Ok(arm) = firstflight::Arm::parse(name) else { continue };
+        let c = arm.controller(arm.configure(config(false)), Time(0), Seq(0));
+        assert_eq!(c.heeds_departures(), name == "chirping", "{name}");
+    }
+}
+
 /// Shows RFC6928 2-1, RFC9002 7.2-1.
 #[test]
 fn the_initial_window_is_ten_segments_within_its_bounds() {

@@ -1,7 +1,7 @@
 //! Cuback: the draft's vectors, where it is CUBIC and where it is sooner, and what must not depend
 //! on how ACKs come.
 
-use crate::context;
+use crate::context::{self, avoiding};
 use crate::told::Told;
 use firstflight::avoidance::cuback::{Alpha, Params};
 use firstflight::avoidance::cuback_curve::AckCurve;
@@ -17,10 +17,6 @@ const ALPHA: Ratio = Ratio::new(9, 17);
 
 fn context(mss: u64, srtt_ms: u64) -> Context {
     firstflight::with!(Context { srtt: Nanos::from_millis(srtt_ms), ..context::quic(mss) })
-}
-
-fn avoiding(cwnd: u64) -> Window {
-    Window { cwnd, ssthresh: cwnd }
 }
 
 fn cut(signal: Signal, inflight_before: u64) -> Cut {

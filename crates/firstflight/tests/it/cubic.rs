@@ -1,7 +1,7 @@
 //! CUBIC: RFC 9438, the hand-over from every startup, and what must never happen. Properties over
 //! random input: `cubic_properties.rs`.
 
-use crate::context;
+use crate::context::{self, avoiding};
 use crate::told::Told;
 use firstflight::avoidance::cubic::Params;
 use firstflight::avoidance::cubic_curve::{Curve, MAX_US, icbrt, k_us, rise};
@@ -16,10 +16,6 @@ const BETA: Ratio = Ratio::new(7, 10);
 
 fn context() -> Context {
     context::quic(MSS)
-}
-
-fn avoiding(cwnd: u64) -> Window {
-    Window { cwnd, ssthresh: cwnd }
 }
 
 fn cut(signal: Signal) -> Cut {

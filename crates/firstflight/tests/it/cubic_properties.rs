@@ -1,6 +1,6 @@
 //! What holds for CUBIC whatever happens to it, and the known exceptions.
 
-use crate::context;
+use crate::context::{self, avoiding};
 use crate::told::Told;
 use firstflight::avoidance::cubic::{Params, Profile};
 use firstflight::avoidance::cubic_curve::{MAX_US, icbrt, rise};
@@ -15,10 +15,6 @@ const START: Time = Time(5_000_000_000);
 
 fn context() -> Context {
     firstflight::with!(Context { transport: Transport::Tcp, ..context::quic(MSS) })
-}
-
-fn avoiding(cwnd: u64) -> Window {
-    Window { cwnd, ssthresh: cwnd }
 }
 
 fn grow(cubic: &mut Cubic, w: &mut Window, now: Time, srtt: Nanos, acked: u64) -> u64 {

@@ -1,6 +1,6 @@
 //! Reno: RFC 5681 section 3, RFC 9002 section 7, RFC 8511.
 
-use crate::context;
+use crate::context::{self, avoiding};
 use crate::told::Told;
 use firstflight::avoidance::reno::{Params, Profile};
 use firstflight::avoidance::{Avoidance, Base, Cut, Reno};
@@ -13,10 +13,6 @@ const MSS: u64 = 1448;
 
 fn context() -> Context {
     context::quic(MSS)
-}
-
-fn avoiding(cwnd: u64) -> Window {
-    Window { cwnd, ssthresh: cwnd }
 }
 
 fn loss(inflight_before: u64) -> Cut {

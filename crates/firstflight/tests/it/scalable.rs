@@ -1,11 +1,11 @@
 //! DCTCP (RFC 8257) and Prague: the smoothed share of marks, cuts by it, growth, and what a
 //! controller makes of marks that the avoidance answers itself.
 
-use crate::context;
+use crate::context::{self, avoiding};
 use crate::told::{Hear, Told};
 use firstflight::avoidance::{Avoidance, Cut, Dctcp, Prague, dctcp, prague};
 use firstflight::controller::Config;
-use firstflight::event::{Context, Sent, Signal, Window};
+use firstflight::event::{Context, Sent, Signal};
 use firstflight::signal::mark_share::{MarkShare, ONE};
 use firstflight::startup::Handover;
 use firstflight::units::{MAX_BYTES, Nanos, Ratio, Seq, Time};
@@ -17,10 +17,6 @@ const GAIN: Ratio = Ratio::new(1, 16);
 
 fn context(srtt_ms: u64) -> Context {
     firstflight::with!(Context { srtt: Nanos::from_millis(srtt_ms), ..context::quic(MSS) })
-}
-
-fn avoiding(cwnd: u64) -> Window {
-    Window { cwnd, ssthresh: cwnd }
 }
 
 fn cut(signal: Signal, from_slow_start: bool) -> Cut {

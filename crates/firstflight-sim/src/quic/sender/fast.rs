@@ -72,7 +72,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
                 match self.pacer.hold(now, len, rate) {
                     Nanos::ZERO => return false,
                     wait => {
-                        self.note_paced(now, rate);
+                        self.note_paced(now, Some(rate));
                         Blocked::Pacer(now + wait)
                     }
                 }

@@ -1,10 +1,10 @@
 //! Choice of the next packet, permission to send it, and its departure.
 
 use super::{Blocked, Sender, Transmit};
-use crate::instrumented::{Combined, Company, Pace};
+use crate::instrumented::{Combined, Company};
 use crate::limited::Limit;
 use crate::quic::loss::{Carries, SentPacket, State};
-use firstflight::{Nanos, Rate, Ready, Sent, Seq, Time};
+use firstflight::{Nanos, Ready, Sent, Seq, Spacing, Time};
 
 impl<S: Combined, L: Company<S>> Sender<S, L> {
     /// Skips the next number if it is due to be skipped.
@@ -121,7 +121,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             return self.admits_anew(now, len);
         }
         match self.controller.asks_again(len, self.inflight) {
-            Some(rate) => self.passes(now, len, rate.map(|rate| (rate, None))),
+            Some(rate) => self.passes(now, len, Spacing { rate, train: None }),
             None => self.is_full(now),
         }
     }
@@ -138,19 +138,19 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             timeout: self.probe_timeout,
         };
         match self.controller.asks(&ready, len) {
-            Some(pace) => self.passes(now, len, pace),
+            Some(spacing) => self.passes(now, len, spacing),
             None => self.is_full(now),
         }
     }
 
     /// Whether the pacer releases a packet that the window admits.
     #[inline(always)]
-    fn passes(&mut self, now: Time, len: u64, pace: Option<Pace>) -> bool {
-        let wait = self.pacer.admit(now, len, self.inflight, pace);
+    fn passes(&mut self, now: Time, len: u64, spacing: Spacing) -> bool {
+        let wait = self.pacer.admit(now, len, self.inflight, spacing);
         if wait > Nanos::ZERO {
             self.blocked = Blocked::Pacer(now + wait);
             (self.unfilled, self.app_limited) = (false, false);
-            self.note_paced(now, pace.map_or(Rate(0), |(rate, _)| rate));
+            self.note_paced(now, spacing.rate);
         }
         wait == Nanos::ZERO
     }

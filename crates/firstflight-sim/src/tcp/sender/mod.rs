@@ -245,7 +245,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             written: object,
             controller,
             rtt,
-            pacer: Pacer::new(pacer_burst, now).capping(max_rate.is_some()),
+            pacer: Pacer::new(pacer_burst, now),
             board: Board::new(preset.repeats, mss).naming_losses(L::records()),
             marker: Marker::new(preset),
             repeats: Repeats::default(),

@@ -178,12 +178,12 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         if !self.controller.admits(len, inflight) {
             return self.block(now, Blocked::Window, None);
         }
-        let pace = self.controller.pace();
-        let wait = self.pacer.admit(now, len, pipe, pace);
+        let spacing = self.controller.spacing();
+        let wait = self.pacer.admit(now, len, pipe, spacing);
         if wait == Nanos::ZERO {
             return true;
         }
-        self.block(now, Blocked::Pacer(now + wait), pace.map(|(rate, _)| rate))
+        self.block(now, Blocked::Pacer(now + wait), spacing.rate)
     }
 
     /// The reason for which nothing is chosen to be sent.
