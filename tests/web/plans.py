@@ -42,7 +42,9 @@ def arm(rng, facts, tcp):
     if rng.random() < 0.3:
         text += rng.choice(["@(iw=30)", "@(pace=on)", "@(pace=off)", "@(iw=4,pace=on)", "@(maxrate=20Mbit)"])
     if tcp and "@" not in text and rng.random() < 0.2:
-        text += f"@(detection={rng.choice(DETECTIONS)})"
+        text += rng.choice([f"@(detection={rng.choice(DETECTIONS)})", "@(rtomax=2s)"])
+    if not tcp and "@" not in text and rng.random() < 0.2:
+        text += rng.choice(["@(ecn=rfc9000)", "@(ecn=quic-go)", "@(ecn=off)"])
     return text
 
 
@@ -76,6 +78,8 @@ def path(rng, facts):
         lambda: "comp_sack=1ms:44",
         lambda: f"ack={rng.randint(1, 10)}",
         lambda: rng.choice(["rwnd=60kB", "rwnd=auto", "rwnd=auto:1MB,read=5Mbit"]),
+        lambda: rng.choice(["mtu=1228B", "mtu=1280B", "mtu=1500B"]),
+        lambda: rng.choice(["ecn=ce:100%", "ecn=bleach", "ecn=drop"]),
     ]
     keys += [key() for key in rng.sample(wild, rng.choice([0, 0, 1, 1, 2, 3]))]
     return ",".join(keys)

@@ -41,7 +41,7 @@ pub(crate) struct Options {
     /// Seed of every random draw
     #[arg(long, default_value_t = 1, value_parser = |text: &str| size::count(text, 0..=u64::MAX, ""), allow_negative_numbers = true)]
     seed: u64,
-    /// Largest IP packet in bytes
+    /// Largest IP packet in bytes, unless the path has `mtu`
     #[arg(long, default_value_t = 1500, value_parser = |text: &str| size::count(text, 576..=9000, "bytes").map(|mtu| mtu as u16), allow_negative_numbers = true)]
     mtu: u16,
     /// Do not print the summary of the link
@@ -61,12 +61,13 @@ impl Options {
 
 pub(crate) fn run(options: Options) -> Result<Done, Error> {
     let path = Path::parse(&options.path)?;
+    let mtu = path.mtu().map_or(options.mtu, |mtu| mtu as u16);
     if let (Some(listen), Some(to)) = (&options.udp, &options.to)
         && let Some((listen, to)) = pair(&resolve("--udp", listen)?, &resolve("--to", to)?)
     {
-        return relay(&path, &options, listen, to);
+        return relay(&path, &options, mtu, listen, to);
     }
-    let settings = LinkOptions { mtu: options.mtu, seed: options.seed, ..LinkOptions::default() };
+    let settings = LinkOptions { mtu, seed: options.seed, ..LinkOptions::default() };
     let job = Job { command: options.command, server: options.server, uploads: options.upload };
     let ended = supervise::run(&path, settings, &job, || {
         whisper("stopping the command; press Ctrl-C again to stop now");
@@ -81,12 +82,13 @@ pub(crate) fn run(options: Options) -> Result<Done, Error> {
 fn relay(
     path: &Path,
     options: &Options,
+    mtu: u16,
     listen: SocketAddr,
     to: SocketAddr,
 ) -> Result<Done, Error> {
     let settings = RelayOptions {
         uploads: options.upload,
-        mtu: options.mtu,
+        mtu,
         seed: options.seed,
         clients: options.clients,
         ..RelayOptions::new(listen, to)

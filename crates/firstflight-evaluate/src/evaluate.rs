@@ -199,10 +199,11 @@ impl Evaluation {
                     arm.label
                 )));
             };
-            let SenderParams { detection, early, acks, .. } = parts.sender;
-            if detection.is_some() || early.is_some() || acks.is_some() {
+            let SenderParams { detection, early, acks, ecn, rto_max, .. } = parts.sender;
+            let hosts = detection.is_some() || early.is_some() || rto_max.is_some();
+            if hosts || acks.is_some() || ecn.is_some() {
                 return Err(Error::new(format!(
-                    "arm `{}`: `detection`, `early` and `acks` cannot be set, because flows that share a path share their hosts",
+                    "arm `{}`: `detection`, `early`, `rtomax`, `acks` and `ecn` cannot be set, because flows that share a path share their hosts",
                     arm.label
                 )));
             }

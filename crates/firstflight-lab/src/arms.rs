@@ -6,7 +6,6 @@ pub use crate::own::ALL;
 use crate::own::{Own, OwnPart, OwnStartup, names as own_names};
 use crate::programs::Programs;
 use crate::stacks::{STACK_ARMS, StackArm};
-use firstflight::Rate;
 use firstflight::arm::{
     AVOIDANCES, Arm, ArmError, Part, RECOVERIES, SHORT_NAMES, STARTUPS, SenderParams, split_list,
 };
@@ -23,8 +22,8 @@ pub enum Sender {
     Kernel {
         /// Its name.
         name: String,
-        /// The socket's `SO_MAX_PACING_RATE`: `kernel:cubic@(maxrate=20Mbit)`.
-        max_rate: Option<Rate>,
+        /// Options of the socket, `maxrate` and `rtomax`: `kernel:cubic@(maxrate=20Mbit)`.
+        socket: Box<SenderParams>,
     },
     /// A controller of a QUIC stack, run on that stack.
     Stack(&'static StackArm),
@@ -54,7 +53,7 @@ impl NamedArm {
     pub fn full(&self) -> String {
         match &self.sender {
             Sender::Arm(arm) => arm.to_string(),
-            Sender::Kernel { name, max_rate } => kernel_name(name, *max_rate),
+            Sender::Kernel { name, socket } => kernel_name(name, **socket),
             Sender::Stack(arm) => arm.name.to_owned(),
             Sender::Programs(_) => self.label.clone(),
             Sender::Own { own, rest } => own_names::full(own, &rest.to_string()),
@@ -125,27 +124,26 @@ impl NamedArm {
 }
 
 /// A controller of the kernel in full.
-fn kernel_name(name: &str, max_rate: Option<Rate>) -> String {
-    // The slow start of an arm stands for the kernel's controller, so that the option prints alike.
-    let arm = Arm::parse(STAND_IN).ok().map(|mut arm| {
-        arm.sender.max_rate = max_rate;
-        arm.to_string()
-    });
+fn kernel_name(name: &str, socket: SenderParams) -> String {
+    // The slow start of an arm stands for the kernel's controller, so that options print alike.
+    let arm = Arm::parse(STAND_IN).ok().map(|arm| Arm { sender: socket, ..arm }.to_string());
     let options = arm.as_deref().and_then(|arm| arm.split_once('@')).map(|(_, options)| options);
     options.map_or_else(|| format!("{KERNEL}{name}"), |options| format!("{KERNEL}{name}@{options}"))
 }
 
-/// The largest rate in `(maxrate=20Mbit)`, the only sender option of the kernel's own controllers.
-fn kernel_rate(label: &str, options: &str) -> Result<Rate, Error> {
-    let mut sender = Arm::parse(&format!("{STAND_IN}@{options}"))
+/// The options of the socket in `(maxrate=20Mbit)`, the only ones of the kernel's own controllers.
+fn socket_options(label: &str, options: &str) -> Result<SenderParams, Error> {
+    let sender = Arm::parse(&format!("{STAND_IN}@{options}"))
         .map_err(|error| Error::new(format!("arm `{label}`: {error}")))?
         .sender;
-    let max_rate = sender.max_rate.take();
-    max_rate.filter(|_| sender == SenderParams::default()).ok_or_else(|| {
-        Error::new(format!(
-            "arm `{label}`: a controller of the kernel takes one sender option: `@(maxrate=20Mbit)`"
-        ))
-    })
+    let mut others = sender;
+    (others.max_rate, others.rto_max) = (None, None);
+    if others != SenderParams::default() {
+        return Err(Error::new(format!(
+            "arm `{label}`: a controller of the kernel takes two sender options: `@(maxrate=20Mbit,rtomax=10s)`"
+        )));
+    }
+    Ok(sender)
 }
 
 /// The value for which `arm` with an option such as `k=1/2` equals the plain arm. It is found by
@@ -306,14 +304,15 @@ fn parse_arm(text: &str) -> Result<NamedArm, Error> {
     }
     if let Some(name) = label.strip_prefix(KERNEL) {
         let (name, options) = name.split_once('@').map_or((name, None), |(n, o)| (n, Some(o)));
-        let max_rate = options.map(|options| kernel_rate(&label, options)).transpose()?;
+        let socket = options.map(|options| socket_options(&label, options)).transpose()?;
         let name = Some(name.to_owned()).filter(|name| !name.is_empty());
         let name = name.ok_or_else(|| {
             Error::new(format!(
                 "arm `{label}`: expected the name of a controller, such as `kernel:cubic`"
             ))
         })?;
-        return Ok(NamedArm { label, sender: Sender::Kernel { name, max_rate } });
+        let socket = Box::new(socket.unwrap_or_default());
+        return Ok(NamedArm { label, sender: Sender::Kernel { name, socket } });
     }
     if let Some(file) = label.strip_prefix(PROGRAMS) {
         let programs = Programs::read(&firstflight_path::input::file_of(file))?;

@@ -120,6 +120,11 @@ impl Scenario {
         if arm.sender.acks.is_some() {
             return refused("flows that share a path share their hosts: leave `acks` out");
         }
+        if arm.sender.ecn.is_some() || arm.sender.rto_max.is_some() {
+            return refused(
+                "flows that share a path share their hosts: leave `ecn` and `rtomax` out",
+            );
+        }
         Ok(FlowPlan {
             controller: arm.with_oracle(self.oracle_exit()).controller(
                 self.config(),

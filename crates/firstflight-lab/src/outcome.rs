@@ -1,5 +1,6 @@
 //! Measurements of a trial, on any testbed.
 
+use firstflight::detection::ecn::Failure;
 use firstflight::{Exit, Nanos};
 pub use firstflight_sim::Counters;
 use firstflight_sim::{Drops, Episode, Stop};
@@ -30,6 +31,8 @@ pub struct Outcome {
     pub exit: Option<Exit>,
     /// True if the sender's largest pacing rate capped it at that exit; `None` without such a rate.
     pub exit_capped: Option<bool>,
+    /// Why the sender stopped using ECN (`@(ecn=)`).
+    pub ecn_failure: Option<Failure>,
     /// For how long each reason kept the sender from sending.
     pub limited: Option<Limits>,
     /// Recovery episodes.
@@ -150,6 +153,7 @@ impl From<firstflight_sim::Outcome> for Outcome {
             drops: Some(outcome.drops),
             exit: outcome.exit,
             exit_capped: outcome.exit_capped,
+            ecn_failure: outcome.ecn_failure,
             limited: Some(outcome.limited.into()),
             queueing: Some(Queueing::of(&outcome.queue_us)),
             episodes: Some(outcome.episodes),

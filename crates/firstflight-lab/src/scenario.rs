@@ -52,16 +52,8 @@ impl Scenario {
     /// A scenario with the defaults of the QUIC host: initial window 10, bucket of 2 packets.
     pub fn new(path: Path, bytes: u64) -> Scenario {
         let limit = Nanos::from_secs(600);
-        Scenario {
-            path,
-            bytes,
-            iw: 10,
-            burst: 2,
-            limit,
-            host: Hosts::default(),
-            path_index: 0,
-            receiver: Vec::new(),
-        }
+        let host = Hosts::default().on(&path);
+        Scenario { path, bytes, iw: 10, burst: 2, limit, host, path_index: 0, receiver: Vec::new() }
     }
 
     /// The exit window of the oracle: it fills the path and no more, plus the bytes that the

@@ -5,6 +5,7 @@ use crate::arms::NamedArm;
 use crate::measures::record;
 use crate::outcome::{Limits, Outcome, Queueing};
 use crate::scenario::Scenario;
+use firstflight::detection::ecn::Failure;
 use firstflight::{Exit, Nanos};
 use firstflight_sim::{Drops, Episode};
 
@@ -204,6 +205,8 @@ record! {
     limited_by: Option<&'static str>, "", None = trial.outcome.limited.and_then(|limits| limits.longest()) => ("limited_by", "limited by", "");
     /// for how long each reason kept the sender from sending
     limited: Option<LimitedRow>, "", None = trial.outcome.limited.as_ref().map(|limits| LimitedRow::of((limits, trial.outcome.ended_after.map_or(0, |time| time.0))));
+    /// why a sender with `@(ecn=)` stopped using ECN: `missing`, `too_few`, `too_many`, `lost` or `mangled`; null if it did not
+    ecn_failure: Option<&'static str>, "", None = trial.outcome.ecn_failure.map(Failure::name);
     /// data packets that the path dropped, by cause (ground truth, `sim` only).
     /// A drop counts whether or not the sender notices it, under the first cause
     drops: Option<DropsRow>, "", None = trial.outcome.drops.as_ref().map(DropsRow::of);

@@ -6,7 +6,7 @@
 
 use crate::namespace::Namespace;
 use crate::sys::tcp_info;
-use crate::trial::{choose, connected};
+use crate::trial::{SocketOptions, choose, connected};
 use crate::tun::Tun;
 use firstflight_path::Error;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -190,7 +190,7 @@ impl Peer {
                 let namespace = std::fs::File::open(path)?;
                 nix::sched::setns(namespace, nix::sched::CloneFlags::CLONE_NEWNET)?;
                 let other = |error: Error| io::Error::other(error.to_string());
-                connected(&congestion, None, PEER, SERVER_PORT).map_err(other)
+                connected(&congestion, SocketOptions::default(), PEER, SERVER_PORT).map_err(other)
             };
             let _ = tell.send(connect());
         })?;

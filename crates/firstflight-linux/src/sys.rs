@@ -9,6 +9,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::time::Duration;
 
 /// `ifreq` with the union flattened to the largest member that we use.
 #[repr(C)]
@@ -257,6 +258,14 @@ fn set_option<T: Copy>(
 /// Sets the largest pacing rate of a socket, bytes per second. TCP paces such a socket itself.
 pub(crate) fn max_pacing_rate(socket: BorrowedFd<'_>, rate: u64) -> io::Result<()> {
     set_option(socket, (libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE), rate)
+}
+
+/// Sets the longest retransmission timeout of a socket. The kernel counts in milliseconds.
+pub(crate) fn rto_max(socket: BorrowedFd<'_>, most: Duration) -> io::Result<()> {
+    /// Of `linux/tcp.h` since 6.15; the crate libc does not have it yet.
+    const TCP_RTO_MAX_MS: c_int = 44;
+    let ms = c_int::try_from(most.as_millis()).unwrap_or(c_int::MAX);
+    set_option(socket, (libc::IPPROTO_TCP, TCP_RTO_MAX_MS), ms)
 }
 
 /// Sets the receive buffer of a socket beyond the limit of `net.core.rmem_max`; the kernel doubles

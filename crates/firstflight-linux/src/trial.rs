@@ -10,7 +10,7 @@
 
 use crate::counters::TcpCounters;
 use crate::link::{LinkEmulator, LinkOptions, Report};
-use crate::sys::{max_pacing_rate, set_receive_buffer, tcp_info, window_clamp};
+use crate::sys::{max_pacing_rate, rto_max, set_receive_buffer, tcp_info, window_clamp};
 use firstflight_path::Error;
 use firstflight_path::{Path, Rwnd};
 use nix::sys::socket::{
@@ -34,18 +34,20 @@ const ASK: Duration = Duration::from_micros(100);
 /// The second number of `tcp_rmem`.
 const RMEM_DEFAULT: u64 = 131_072;
 
+/// Options of a sending socket; by default it has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SocketOptions {
+    /// `SO_MAX_PACING_RATE`, bytes per second.
+    pub max_rate: Option<u64>,
+    /// `TCP_RTO_MAX_MS`, since Linux 6.15: 1 s to 120 s.
+    pub rto_max: Option<Duration>,
+}
+
 /// Sender of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source<'a> {
     /// A socket of the kernel with this congestion controller, by the kernel's name.
-    Controller(&'a str),
-    /// The same with `SO_MAX_PACING_RATE`.
-    Capped {
-        /// Name of the controller.
-        controller: &'a str,
-        /// Bytes per second.
-        max_rate: u64,
-    },
+    Controller(&'a str, SocketOptions),
     /// External programs.
     Programs(Programs<'a>),
 }
@@ -298,14 +300,13 @@ pub fn run_several(
     }
     let connect = |number: usize| {
         let flow = &trial.flows[number];
-        let (controller, max_rate) = match flow.source {
-            Source::Controller(name) => (name, None),
-            Source::Capped { controller, max_rate } => (controller, Some(max_rate)),
+        let (controller, options) = match flow.source {
+            Source::Controller(name, options) => (name, options),
             Source::Programs(programs) => {
                 return Pair::start(programs, &link, number, flow.bytes).map(Ends::Programs);
             }
         };
-        let sender = link.sender().run(|| establish(controller, max_rate, to))??;
+        let sender = link.sender().run(|| establish(controller, options, to))??;
         let (receiver, _) =
             listener.accept().map_err(|error| failed("accepting behind the link", &error))?;
         let (written, read) = (AtomicBool::new(false), AtomicU64::new(0));
@@ -478,14 +479,14 @@ pub(crate) fn choose(socket: &impl AsFd, controller: &str) -> Result<(), Error> 
 
 /// A connection from the calling thread's namespace that uses this controller from its first packet
 /// on.
-fn establish(controller: &str, max_rate: Option<u64>, to: Ipv4Addr) -> Result<TcpStream, Error> {
-    connected(controller, max_rate, to, PORT)
+fn establish(controller: &str, options: SocketOptions, to: Ipv4Addr) -> Result<TcpStream, Error> {
+    connected(controller, options, to, PORT)
 }
 
 /// Like [`establish`], to any port.
 pub(crate) fn connected(
     controller: &str,
-    max_rate: Option<u64>,
+    options: SocketOptions,
     to: Ipv4Addr,
     port: u16,
 ) -> Result<TcpStream, Error> {
@@ -493,9 +494,14 @@ pub(crate) fn connected(
     let fd: OwnedFd = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)
         .map_err(failed)?;
     choose(&fd, controller)?;
-    if let Some(rate) = max_rate {
+    if let Some(rate) = options.max_rate {
         max_pacing_rate(fd.as_fd(), rate)
             .map_err(|error| Error::new(format!("setting the largest pacing rate: {error}")))?;
+    }
+    if let Some(most) = options.rto_max {
+        rto_max(fd.as_fd(), most).map_err(|error| {
+            Error::new(format!("setting the longest timeout, which needs Linux 6.15: {error}"))
+        })?;
     }
     connect(std::os::fd::AsRawFd::as_raw_fd(&fd), &SockaddrIn::from(SocketAddrV4::new(to, port)))
         .map_err(failed)?;

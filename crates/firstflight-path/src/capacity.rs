@@ -5,7 +5,8 @@ use crate::typed::{Base, typed};
 use crate::value::{self, print_factor, print_size, print_time};
 use std::fmt::{self, Display, Formatter};
 
-/// IP bytes of a full packet: the unit of `pkt`, and the least that every queue must hold.
+/// IP bytes of a full packet on a path without `mtu`: the unit of `pkt`, and the least that every
+/// queue must hold.
 pub const PACKET: u64 = 1500;
 
 /// Capacity in front of a link. The packet in service is not counted.
@@ -13,7 +14,8 @@ pub const PACKET: u64 = 1500;
 pub enum Queue {
     /// Bytes.
     Bytes(u64),
-    /// Packets of 1500 bytes (a multiple of 1500 bytes, however long the packets are).
+    /// Full packets (a multiple of the path's MTU, or of 1500 bytes without one, however long the
+    /// packets are).
     Packets(u64),
     /// The bytes that the link sends in this time, in ns.
     Time(u64),
@@ -24,13 +26,18 @@ pub enum Queue {
 }
 
 impl Queue {
-    /// Bytes on a link of `bps` with idle round-trip time `rtt` (ns), rounded down; `None` if
-    /// unlimited.
+    /// Bytes on a link of `bps` with idle round-trip time `rtt` (ns) and packets of 1500 bytes,
+    /// rounded down; `None` if unlimited.
     pub fn bytes(self, bps: u64, rtt: u64) -> Option<u64> {
+        self.bytes_of(PACKET, bps, rtt)
+    }
+
+    /// Like [`Queue::bytes`], with packets of this size.
+    pub(crate) fn bytes_of(self, packet: u64, bps: u64, rtt: u64) -> Option<u64> {
         let bits_ns = |ns: u64| u128::from(bps) * u128::from(ns);
         let bytes = match self {
             Queue::Bytes(bytes) => u128::from(bytes),
-            Queue::Packets(packets) => u128::from(packets) * u128::from(PACKET),
+            Queue::Packets(packets) => u128::from(packets) * u128::from(packet),
             Queue::Time(ns) => bits_ns(ns) / 8_000_000_000,
             Queue::Bdp(millionths) => {
                 bits_ns(rtt).saturating_mul(u128::from(millionths)) / 8_000_000_000_000_000

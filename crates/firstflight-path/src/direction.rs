@@ -1,7 +1,7 @@
 //! The parts of one direction of a path: its rate, its queue, and other effects on packets. Plain
 //! values with their limits.
 
-use crate::capacity::{PACKET, Queue};
+use crate::capacity::Queue;
 use crate::error::{Error, Key};
 use crate::managed::{DualPi2, FqCodel, Red};
 use crate::trace::{Schedule, Trace, TraceOptions, TraceStart};
@@ -301,8 +301,9 @@ impl Aqm {
     }
 }
 
-/// Rule for marking packets Congestion Experienced. A [`crate::Link`] treats every packet as
-/// ECN-capable; a [`crate::ForwardPath`] uses the [`crate::Codepoint`] of each.
+/// Treatment of the ECN field: a rule for marking packets Congestion Experienced, or a fault. A
+/// [`crate::Link`] treats every packet as ECN-capable unless its sender says otherwise
+/// ([`crate::Ect`]); a [`crate::ForwardPath`] uses the [`crate::Codepoint`] of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ecn {
     /// Packets that the queue management would have dropped.
@@ -311,6 +312,10 @@ pub enum Ecn {
     Above(Queue),
     /// This share of all packets, at random, in 1e-9: for the response to a known share of marks.
     Chance(u64),
+    /// Fault: clears the field, so that the receiver counts no ECN-capable packet.
+    Bleach,
+    /// Fault: loses each packet whose sender sets ECT ([`crate::Ect::Set`]).
+    Drop,
 }
 
 /// Loss in bursts: a good and a bad state, each with its own loss, and a possible change of state
@@ -372,10 +377,15 @@ impl Effects {
                     "`ecn` alone with queue management",
                 ));
             }
-            (Some(Ecn::Chance(_)), Some(_)) => {
+            (Some(ecn @ (Ecn::Chance(_) | Ecn::Bleach | Ecn::Drop)), Some(_)) => {
                 let wrong = "the queue management decides what is marked";
                 let allowed = "`ecn` alone with queue management";
-                return Err(Error::at(key("ecn"), "ce:...", wrong, allowed));
+                let text = match ecn {
+                    Ecn::Bleach => "bleach",
+                    Ecn::Drop => "drop",
+                    _ => "ce:...",
+                };
+                return Err(Error::at(key("ecn"), text, wrong, allowed));
             }
             (Some(Ecn::Chance(share)), None) => {
                 value::CHANCE.check(key("ecn"), share, value::print_percent)?;
@@ -419,13 +429,6 @@ impl Policer {
     fn check(&self, key: Key, link: u64) -> Result<(), Error> {
         value::RATE.check(key, self.bps, value::print_rate)?;
         value::TIME.check(key, self.bucket, value::print_time)?;
-        if self.bucket_bytes() < PACKET {
-            let wrong = format!(
-                "has a bucket of {} B that never holds a packet of 1500 B",
-                self.bucket_bytes()
-            );
-            return Err(Error::at(key, &self.to_string(), wrong, "a bucket of 1500B or more"));
-        }
         if self.bps >= link {
             let wrong =
                 format!("never acts, because the link itself sends {}", value::print_rate(link));

@@ -103,6 +103,8 @@ pub(crate) const EFFECTS: &[Setting<Effects>] = &[
                 Ecn::InsteadOfDrop => String::new(),
                 Ecn::Above(queue) => queue.to_string(),
                 Ecn::Chance(share) => format!("ce:{}", print_percent(share)),
+                Ecn::Bleach => "bleach".to_owned(),
+                Ecn::Drop => "drop".to_owned(),
             })
         },
         draws: |effects| matches!(effects.ecn, Some(Ecn::Chance(share)) if is_open(share)),
@@ -222,11 +224,13 @@ fn adaptive() -> Red {
     Red { adaptive: true, ..Red::default() }
 }
 
-/// The key alone, a capacity, or `ce:SHARE`.
+/// The key alone, a capacity, `ce:SHARE`, `bleach` or `drop`.
 fn ecn(key: Key, text: &str) -> Result<Option<Ecn>, Error> {
     Ok(match text {
         "false" => None,
         "true" => Some(Ecn::InsteadOfDrop),
+        "bleach" => Some(Ecn::Bleach),
+        "drop" => Some(Ecn::Drop),
         text => Some(match text.strip_prefix("ce:") {
             Some(share) => Ecn::Chance(value::CHANCE.parse(key, share)?),
             None => Ecn::Above(queue(key, text)?),

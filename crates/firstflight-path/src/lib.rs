@@ -30,10 +30,11 @@
 //! |---|---|---|---|
 //! | `rate` | forward rate, `trace:FILE`, or `poisson:RATE` | 1 kbit/s to 1000 Gbit/s | required |
 //! | `rtt` | idle round-trip time, including the serialization of one data packet and one ACK | at least that serialization, up to 3600 s | required |
-//! | `prop` | instead of `rtt`: propagation both ways, to which the serialization of 1500 B and of an ACK of 40 B is added; printed as `rtt` | up to 3600 s | none |
+//! | `prop` | instead of `rtt`: propagation both ways, to which the serialization of 1500 B (or of the `mtu`) and of an ACK of 40 B is added; printed as `rtt` | up to 3600 s | none |
 //! | `up` | reverse rate, as `rate` | as `rate` | ten times the forward rate (its mean for opportunities) |
 //! | `delay` | position of the propagation delay: `even`, `before` or `behind` the forward bottleneck | | `even` |
 //! | `overhead` | bytes added to each packet, in queues and on the wire of both directions | 0 to 1500 B | `0B` |
+//! | `mtu` | IP bytes of the largest packet: hosts send packets of that size, and `pkt` counts them (queue management keeps its packets of 1500 B) | 576 B to 9000 B; QUIC needs 1228 B | the hosts' packets, 1500 B |
 //! | `return` | release of ACKs, see below | | `plain` |
 //! | `thin` | number of a flow's ACKs that may wait; older pure ACKs are dropped; needs a constant `up` or an engine | 1 to 10^6 | none are dropped |
 //! | `comp_sack` | `TIME:COUNT`, how a TCP receiver merges ACKs that only add SACKs: Linux since 4.18 has `1ms:44` (for the code that simulates the receiver) | COUNT 1 to 10^6 | none |
@@ -49,7 +50,7 @@
 //!
 //! | key | value | range | default |
 //! |---|---|---|---|
-//! | `queue` | capacity, not counting the packet in service: a size, `pkt` (of 1500 B), a time at the rate, `bdp` (rate x `rtt`), `unlimited` | 1500 B or more | `1bdp`; in reverse `unlimited` |
+//! | `queue` | capacity, not counting the packet in service: a size, `pkt` (of 1500 B, or of the `mtu`), a time at the rate, `bdp` (rate x `rtt`), `unlimited` | 1500 B or more | `1bdp`; in reverse `unlimited` |
 //! | `loss` | independent loss, applied behind the queue | 0% to below 100%, in percent | `0` |
 //! | `ge` | `G:BURST:H:K`, loss in bursts: good to bad with probability G per packet, BURST packets in bad on average, loss H in bad, K in good; not with `loss` | G, H and K 0% to 100%, in percent, BURST 1 to 10^6 | none, K `0` |
 //! | `loss_every` | lose each packet whose number is a multiple of this | 1 to 10^9 | none |
@@ -59,7 +60,7 @@
 //! | `red`, `ared` | Random Early Detection, adaptive with `ared`; alone or `MIN:MAX:MAXP:WEIGHT` (sizes or `pkt`, percentages) | | none; alone `5pkt:15pkt:2%:0.2%` |
 //! | `fq_codel` | flow queues with CoDel, alone or settings as `flows:1024/quantum:1514B/target:5ms/interval:100ms`; forward only, see below | 1 to 65536 flows | none |
 //! | `dualpi2` | two coupled queues, alone or settings as `target:15ms/update:16ms/alpha:0.16/beta:3.2/k:2/step:1ms/classic:10`; forward only, see below | | none |
-//! | `ecn` | alone, with queue management: mark instead of drop. With a value as for `queue`, without management: mark packets that find at least that much in the queue; with `ce:SHARE`, mark that share (in percent) at random | | none |
+//! | `ecn` | alone, with queue management: mark instead of drop. With a value as for `queue`, without management: mark packets that find at least that much in the queue; with `ce:SHARE`, mark that share (in percent) at random. Faults: `bleach` clears the ECN field, `drop` loses packets whose sender sets ECT | | none |
 //! | `jitter` | extra delay that keeps the order: `MAX`, `MIN-MAX` (uniform), or `normal:MEAN:SIGMA` (clipped at 0) | up to 100 s | none |
 //! | `reorder` | `SHARE:MEAN`, once or twice: exponential extra delay for a share of the packets, which other packets overtake | shares 0% to 100% together, in percent | none |
 //! | `dup` | share of packets that arrive twice | 0% to below 100%, in percent | `0` |
@@ -171,7 +172,7 @@ pub use keys::known_key;
 pub use link::Link;
 pub use links::Reverse;
 pub use managed::{DualPi2, FqCodel, Red};
-pub use packet::{Codepoint, Offered};
+pub use packet::{Codepoint, Ect, Offered};
 pub use path::{Acks, Delay, Path, Rwnd, SMALLEST_ACK};
 pub use plain::Flight;
 pub use random::{Purpose, Stream};

@@ -10,6 +10,7 @@
 //! decided behind the queue, so a lost packet has used the bottleneck.
 
 use crate::fate::Fate;
+use crate::packet::Ect;
 use crate::plain::{Flight, Plain};
 use crate::rich::Rich;
 
@@ -44,10 +45,22 @@ impl Link {
     /// order of time.
     #[inline(always)]
     pub fn offer(&mut self, now: u64, len: u32) -> Fate {
+        self.offer_as(now, len, || Ect::AsThePath)
+    }
+
+    /// Offers a packet as [`Link::offer`] does; `ect` tells whether it can be marked, and is called
+    /// only by links to which this makes a difference.
+    #[inline(always)]
+    pub fn offer_as(&mut self, now: u64, len: u32, ect: impl FnOnce() -> Ect) -> Fate {
         match &mut self.kind {
             Kind::Plain(link) => link.offer(now, len),
-            Kind::Rich(link) => link.offer(now, len),
+            Kind::Rich(link) => link.offer(now, len, ect()),
         }
+    }
+
+    /// Whether packets lose their ECN field (`ecn=bleach`).
+    pub fn clears_ecn(&self) -> bool {
+        matches!(&self.kind, Kind::Rich(link) if link.clears_ecn())
     }
 
     /// Offers a packet as [`Link::offer`] does, if it arrives once and unmarked and the link knows

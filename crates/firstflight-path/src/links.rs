@@ -12,6 +12,7 @@ use crate::random::Stream;
 use crate::release::{HandoverSettings, Release};
 use crate::returns::ReturnPath;
 use crate::rich::{self, Rich, Way};
+use crate::value;
 use std::borrow::Cow;
 
 /// The return path: a link that knows each fate at the offer, or an engine that must be driven.
@@ -180,6 +181,14 @@ impl Path {
         ack_len: u32,
     ) -> Result<(Direction<'_>, Direction<'_>), Error> {
         self.check()?;
+        if let Some(mtu) = self.mtu().filter(|mtu| u64::from(data_len) > *mtu) {
+            return Err(Error::at(
+                "mtu",
+                &value::print_size(mtu),
+                format!("is less than the packets of {data_len} B that the hosts send"),
+                format!("{data_len}B or more"),
+            ));
+        }
         let [before, behind, back] = self.propagation(u64::from(data_len), u64::from(ack_len))?;
         let handover =
             if let Release::Handover(handover) = self.release() { Some(*handover) } else { None };
@@ -193,6 +202,7 @@ impl Path {
             effects: *self.effects(),
             overhead: self.overhead() as u32,
             rtt: self.rtt(),
+            packet: self.packet(),
             handover,
         };
         let reverse = Direction {
@@ -221,6 +231,7 @@ struct Direction<'a> {
     effects: Effects,
     overhead: u32,
     rtt: u64,
+    packet: u64,
     handover: Option<HandoverSettings>,
 }
 
@@ -239,8 +250,9 @@ impl Direction<'_> {
 
     fn rich(&self) -> rich::Settings {
         let mark_bytes = match self.effects.ecn {
-            Some(Ecn::Above(Queue::Time(_)) | Ecn::InsteadOfDrop | Ecn::Chance(_)) | None => None,
-            Some(Ecn::Above(queue)) => queue.bytes(self.rate.bps(), self.rtt),
+            Some(Ecn::Above(Queue::Time(_))) => None,
+            Some(Ecn::Above(queue)) => queue.bytes_of(self.packet, self.rate.bps(), self.rtt),
+            _ => None,
         };
         rich::Settings {
             way: self.way,

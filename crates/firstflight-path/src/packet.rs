@@ -23,6 +23,19 @@ impl Codepoint {
     }
 }
 
+/// Whether a packet can be marked, as a [`crate::Link`] sees it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Ect {
+    /// It carries ECT if the path marks packets, and otherwise does not.
+    #[default]
+    AsThePath,
+    /// Its sender sets ECT.
+    Set,
+    /// Its sender does not: queue management drops it where it would mark, and nothing else marks
+    /// it.
+    Unset,
+}
+
 /// A packet as it is offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offered {

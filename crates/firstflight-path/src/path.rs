@@ -71,6 +71,7 @@ pub struct Path {
     reverse: Side,
     delay: Delay,
     overhead: u64,
+    mtu: Option<u64>,
     release: Release,
     thin: Option<u64>,
     gro: Option<(u64, u64)>,
@@ -99,7 +100,7 @@ impl PartialEq for Path {
             self.thin,
             self.gro,
             self.comp_sack,
-            (self.ack, self.rwnd, self.read),
+            (self.ack, self.rwnd, self.read, self.mtu),
         ) == (
             other.rtt,
             other.delay,
@@ -108,7 +109,7 @@ impl PartialEq for Path {
             other.thin,
             other.gro,
             other.comp_sack,
-            (other.ack, other.rwnd, other.read),
+            (other.ack, other.rwnd, other.read, other.mtu),
         ) && (&self.forward, &self.reverse) == (&other.forward, &other.reverse)
     }
 }
@@ -143,6 +144,7 @@ impl Path {
             reverse: side(None, Queue::Unlimited),
             delay: Delay::Even,
             overhead: 0,
+            mtu: None,
             release: Release::Plain,
             thin: None,
             gro: None,
@@ -161,10 +163,10 @@ impl Path {
     }
 
     /// Sets the idle round-trip time to this propagation (ns, both directions together) plus the
-    /// serialization of a packet of 1500 B and of an ACK of [`SMALLEST_ACK`] on the current links.
+    /// serialization of a full packet and of an ACK of [`SMALLEST_ACK`] on the current links.
     #[must_use]
     pub fn with_propagation(self, propagation_ns: u64) -> Self {
-        let data = self.rate().serialization(PACKET + self.overhead);
+        let data = self.rate().serialization(self.packet() + self.overhead);
         let ack = self.up_rate().serialization(SMALLEST_ACK + self.overhead);
         self.with_rtt(propagation_ns.saturating_add(data).saturating_add(ack))
     }
@@ -230,6 +232,13 @@ impl Path {
     #[must_use]
     pub fn with_overhead(mut self, bytes: u64) -> Self {
         self.overhead = bytes;
+        self
+    }
+
+    /// Sets the IP bytes of the largest packet that crosses the path; `None` leaves them to the hosts.
+    #[must_use]
+    pub fn with_mtu(mut self, bytes: Option<u64>) -> Self {
+        self.mtu = bytes;
         self
     }
 
@@ -358,6 +367,17 @@ impl Path {
         self.overhead
     }
 
+    /// IP bytes of the largest packet, if the path specifies them. Hosts on the path send packets of
+    /// that size; the links refuse larger ones.
+    pub fn mtu(&self) -> Option<u64> {
+        self.mtu
+    }
+
+    /// IP bytes of a full packet: the MTU, or [`PACKET`].
+    pub fn packet(&self) -> u64 {
+        self.mtu.unwrap_or(PACKET)
+    }
+
     /// Release of acknowledgements on the return path.
     pub fn release(&self) -> &Release {
         &self.release
@@ -462,12 +482,12 @@ impl Path {
 
     /// Queue capacity of the forward link, bytes; `None` if unlimited.
     pub fn queue_bytes(&self) -> Option<u64> {
-        self.forward.queue.bytes(self.link_bps(), self.rtt)
+        self.forward.queue.bytes_of(self.packet(), self.link_bps(), self.rtt)
     }
 
     /// Queue capacity of the reverse link, bytes; `None` if unlimited.
     pub fn up_queue_bytes(&self) -> Option<u64> {
-        self.reverse.queue.bytes(self.up_bps(), self.rtt)
+        self.reverse.queue.bytes_of(self.packet(), self.up_bps(), self.rtt)
     }
 
     /// BDP and queue together, in bytes; `None` if the queue is unlimited.
@@ -486,13 +506,23 @@ impl Path {
                 rate.check(prefix)?;
             }
             value::LOSS.check(Key(prefix, "loss"), side.loss_ppb, value::print_percent)?;
-            if let Some(bytes) = queue.filter(|bytes| *bytes < PACKET) {
-                let wrong = format!("comes to {bytes} B and holds no packet of 1500 B");
+            let packet = self.packet();
+            if let Some(bytes) = queue.filter(|bytes| *bytes < packet) {
+                let wrong = format!("comes to {bytes} B and holds no packet of {packet} B");
                 return Err(Error::at(
                     Key(prefix, "queue"),
                     &side.queue.to_string(),
                     wrong,
-                    "1500B or more, or `unlimited`",
+                    format!("{packet}B or more, or `unlimited`"),
+                ));
+            }
+            if let Some(policer) = side.effects.policer.filter(|one| one.bucket_bytes() < packet) {
+                let bytes = policer.bucket_bytes();
+                return Err(Error::at(
+                    Key(prefix, "policer"),
+                    &policer.to_string(),
+                    format!("has a bucket of {bytes} B that never holds a packet of {packet} B"),
+                    format!("a bucket of {packet}B or more"),
                 ));
             }
             side.effects.check(prefix, &rate)?;
@@ -507,8 +537,9 @@ impl Path {
             }
         }
         value::OVERHEAD.check("overhead", self.overhead, value::print_size)?;
+        self.mtu.map_or(Ok(()), |mtu| value::MTU.check("mtu", mtu, value::print_size))?;
         self.check_return()?;
-        self.propagation(PACKET, SMALLEST_ACK).map(|_| ())
+        self.propagation(self.packet(), SMALLEST_ACK).map(|_| ())
     }
 
     /// Refuses combinations that a release engine or thinning does not support.

@@ -13,6 +13,7 @@ use crate::draw;
 use crate::fate::{DropCause, Fate, Verdict};
 use crate::handover::{BURST_LOSS_PPB, Boundaries};
 use crate::losses::Losses;
+use crate::packet::Ect;
 use crate::policer::Policer;
 use crate::queue::Waiting;
 use crate::random::{Coin, Purpose, Stream, between};
@@ -233,10 +234,11 @@ impl Rich {
         self.waiting.restart(self.settings.capacity);
     }
 
-    pub(crate) fn offer(&mut self, now: u64, len: u32) -> Fate {
+    pub(crate) fn offer(&mut self, now: u64, len: u32, ect: Ect) -> Fate {
         let ordinal = self.ordinal;
         self.ordinal += 1;
-        let lost = self.losses.falls(ordinal);
+        let unwanted = ect == Ect::Set && self.settings.effects.ecn == Some(Ecn::Drop);
+        let lost = self.losses.falls(ordinal) || unwanted;
         let now = now.saturating_add(self.settings.before);
         let len = len.saturating_add(self.settings.overhead);
         if self.policer.as_mut().is_some_and(|policer| !policer.passes(now, len)) {
@@ -262,7 +264,8 @@ impl Rich {
                 red.enqueue(now, ordinal, self.waiting.bytes(), self.server.busy_until())
             }
         };
-        if verdict == Verdict::Drop {
+        // RFC 3168 section 5: packets that cannot be marked are dropped.
+        if verdict == Verdict::Drop || (verdict == Verdict::Mark && ect == Ect::Unset) {
             if matches!(self.manager, Some(Manager::Codel(_))) {
                 // The dropped packet occupies the queue until it would have been sent.
                 self.waiting.join(start, len);
@@ -270,7 +273,8 @@ impl Rich {
             return Fate::Drop(DropCause::Aqm);
         }
         let by_chance = self.marks.is_some_and(|(coin, draws)| coin.falls(draws.value(ordinal)));
-        let marked = verdict == Verdict::Mark || by_chance || self.above_threshold(waited);
+        let marked = ect != Ect::Unset
+            && (verdict == Verdict::Mark || by_chance || self.above_threshold(waited));
         let end = self.server.serve(now, len);
         if start > now {
             self.waiting.join(start, len);
@@ -296,6 +300,10 @@ impl Rich {
     pub(crate) fn queued_bytes(&mut self, now: u64) -> u64 {
         self.waiting.leave(now.saturating_add(self.settings.before));
         self.waiting.bytes()
+    }
+
+    pub(crate) fn clears_ecn(&self) -> bool {
+        self.settings.effects.ecn == Some(Ecn::Bleach)
     }
 
     pub(crate) fn capacity(&self) -> u64 {

@@ -59,6 +59,13 @@ pub(crate) const SIZE: Quantity = Quantity {
     max: 1_000_000_000_000,
     allowed: "1B to 1000000MB, with the unit B, kB or MB",
 };
+/// IP bytes of a path's largest packet: the least that IPv4 asks for, to jumbo frames.
+pub(crate) const MTU: Quantity = Quantity {
+    units: SIZES,
+    min: 576,
+    max: 9_000,
+    allowed: "576B to 9000B, with the unit B or kB",
+};
 /// Bytes of data that a receiver takes ahead of its application.
 pub(crate) const RWND: Quantity = Quantity {
     units: SIZES,

@@ -26,6 +26,13 @@ pub(crate) const WHOLE: &[Setting<Path>] = &[
         draws: |_| false,
     },
     Setting {
+        name: "mtu",
+        alone: false,
+        read: |path, key, text| Ok(path.with_mtu(Some(value::MTU.parse(key, text)?))),
+        show: |path| path.mtu().map(print_size),
+        draws: |_| false,
+    },
+    Setting {
         name: "return",
         alone: false,
         read: |path, _, text| Ok(path.with_release(Release::parse(text)?)),

@@ -7,6 +7,7 @@ use firstflight::Time;
 use firstflight::arm::Arm;
 #[cfg(any(feature = "quinn", feature = "sender"))]
 use firstflight::arm::StartupSpec;
+use firstflight::detection::ecn::Ecn;
 use std::fmt;
 #[cfg(any(feature = "noq", feature = "quinn"))]
 use std::time::Instant;
@@ -48,6 +49,9 @@ impl Plan {
     /// in its own way.
     pub fn parse(text: &str) -> Result<Plan, Refused> {
         let arm = Arm::parse(text).map_err(|error| Refused(error.to_string()))?;
+        if arm.sender.rto_max.is_some() {
+            return Err(Refused("`rtomax` is TCP's: leave it out".to_owned()));
+        }
         if arm.sender.detection.is_some() || arm.sender.early.is_some() {
             return Err(Refused(
                 "a QUIC stack detects losses in its own way: leave `detection` and `early` out"
@@ -58,6 +62,12 @@ impl Plan {
             return Err(Refused(
                 "a QUIC stack asks for ACKs in its own way: leave `acks` out".to_owned(),
             ));
+        }
+        if let Some(ecn) = arm.sender.ecn.filter(|ecn| *ecn != Ecn::Rfc9000) {
+            return Err(Refused(format!(
+                "a QUIC stack validates ECN as RFC 9000 says: leave `ecn={}` out",
+                ecn.name()
+            )));
         }
         Ok(Plan::new(arm))
     }

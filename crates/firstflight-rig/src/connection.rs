@@ -125,7 +125,8 @@ impl<'a> Connection<'a> {
             iroh_quinn_proto::FourTuple { remote: SENDER, local_ip: Some(RECEIVER.ip()) };
         let sender = sender((shared, &plan, object), epoch, &logbook, (seeds(1), log, witness))?;
         let start = epoch + Duration::from_nanos(now);
-        let receiver = Receiver::new(start, stream_window, SENDER, from_sender, seeds(2))?;
+        let receiver =
+            Receiver::new(start, stream_window, SENDER, from_sender, seeds(2), shared.datagram)?;
         Ok(Connection {
             flow,
             plan,
@@ -296,6 +297,7 @@ impl<'a> Connection<'a> {
         loop {
             let before = open(&self.logbook).packets_sent();
             let Some((ecn, bytes)) = self.sender.transmit(instant) else { break };
+            let ecn = if self.plan.control.uses_ecn() { ecn } else { 0 };
             let fate = Lane { wire: &mut ways.down, flow: self.flow }.offer(now, ecn, bytes);
             if self.marks.begin.is_none() {
                 continue;

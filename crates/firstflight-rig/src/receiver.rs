@@ -38,6 +38,7 @@ impl Receiver {
         remote: SocketAddr,
         peer: FourTuple,
         seed: [u8; 32],
+        datagram: u16,
     ) -> Result<Receiver, Error> {
         let window = VarInt::from_u64(window).unwrap_or(VarInt::MAX);
         let mut transport = TransportConfig::default();
@@ -52,6 +53,11 @@ impl Receiver {
         client.transport_config(Arc::new(transport));
         let mut config = EndpointConfig::default();
         config.rng_seed(Some(seed));
+        if u64::from(datagram) > config.get_max_udp_payload_size() {
+            config
+                .max_udp_payload_size(datagram)
+                .map_err(|error| Error::new(format!("datagrams of {datagram} B: {error}")))?;
+        }
         let mut endpoint = Endpoint::new(Arc::new(config), None, false);
         let (handle, connection) = endpoint
             .connect(now, client, remote, tls::NAME)

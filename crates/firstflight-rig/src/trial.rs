@@ -1,6 +1,7 @@
 //! Inputs and results of a trial with one or several flows.
 
 use crate::own::OwnControl;
+use firstflight::detection::ecn::Ecn;
 use firstflight::{Episode, Exit, Nanos, Time};
 use firstflight_path::Path;
 use firstflight_quic::{Plan, Status};
@@ -33,6 +34,11 @@ impl Control {
         }
     }
 
+    /// Whether the sender may set ECT: stacks have no switch, so the rig clears the field.
+    pub(crate) fn uses_ecn(&self) -> bool {
+        self.plan().is_none_or(|plan| plan.arm.sender.ecn != Some(Ecn::Off))
+    }
+
     /// Whether the stack names each packet that it declares lost.
     pub(crate) fn names_losses(&self) -> bool {
         match self {
@@ -51,7 +57,7 @@ pub struct Setup<'a> {
     pub path: &'a Path,
     /// The sender.
     pub control: Control,
-    /// Bytes of a full datagram (UDP payload), 1200 to 1472.
+    /// Bytes of a full datagram (UDP payload), at least 1200.
     pub datagram: u16,
     /// Size of an IP packet that carries only an ACK, in bytes; the path's idle RTT is computed
     /// with it.
@@ -106,7 +112,7 @@ pub struct Outcome {
 pub struct Shared<'a> {
     /// The path.
     pub path: &'a Path,
-    /// Bytes of a full datagram (UDP payload), 1200 to 1472.
+    /// Bytes of a full datagram (UDP payload), at least 1200.
     pub datagram: u16,
     /// Size of an IP packet that carries only an ACK, in bytes; the path's idle RTT is computed
     /// with it.

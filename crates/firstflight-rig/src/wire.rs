@@ -8,7 +8,7 @@
 
 use crate::audit;
 use bytes::BytesMut;
-use firstflight_path::{Ack, Fate, Link, Return, ReturnPath, Reverse};
+use firstflight_path::{Ack, Ect, Fate, Link, Return, ReturnPath, Reverse};
 use std::collections::VecDeque;
 
 /// IP and UDP headers, bytes (IPv4).
@@ -168,14 +168,20 @@ impl Wire {
     fn offer(&mut self, now: u64, flow: u32, ecn: Ecn, bytes: &[u8]) -> Offered {
         self.books.at(now);
         let len = bytes.len() as u32 + LOWER;
-        let datagram = |at: u64, marked: bool| {
-            let ecn = if marked && ecn != 0 { CE } else { ecn };
+        let ect = if ecn == 0 { Ect::Unset } else { Ect::Set };
+        let datagram = |at: u64, marked: bool, bleached: bool| {
+            let ecn = match (marked, bleached) {
+                (_, true) => 0,
+                (true, false) => CE,
+                (false, false) => ecn,
+            };
             Datagram { at, flow, ecn, bytes: BytesMut::from(bytes) }
         };
         let opening = self.openings.get_mut(flow as usize).and_then(Option::as_mut);
-        let (fate, origin) = match (opening, &mut self.shared) {
+        let (fate, origin, bleached) = match (opening, &mut self.shared) {
             (Some((link, origin)), _) | (None, Some((Way::Link(link), origin))) => {
-                (link.offer(now.saturating_sub(*origin), len), *origin)
+                let fate = link.offer_as(now.saturating_sub(*origin), len, || ect);
+                (fate, *origin, link.clears_ecn())
             }
             (None, Some((Way::Driven { path, held, next }, origin))) => {
                 // Ranges are repeated until they are known to have arrived: a later ACK contains
@@ -184,7 +190,7 @@ impl Wire {
                 if path.offer(now.saturating_sub(*origin), ack).is_err() {
                     return Offered::Dropped;
                 }
-                held.push_back((*next, datagram(0, false)));
+                held.push_back((*next, datagram(0, false, false)));
                 *next += 1;
                 return Offered::Later;
             }
@@ -192,12 +198,12 @@ impl Wire {
         };
         match fate {
             Fate::Deliver { at, waited, marked } => {
-                let at = self.fly(datagram(at.saturating_add(origin), marked));
+                let at = self.fly(datagram(at.saturating_add(origin), marked, bleached));
                 Offered::Sent { waited, at: [Some(at), None] }
             }
             Fate::Duplicate { at, again, waited, marked } => {
-                let first = self.fly(datagram(at.saturating_add(origin), marked));
-                let second = self.fly(datagram(again.saturating_add(origin), marked));
+                let first = self.fly(datagram(at.saturating_add(origin), marked, bleached));
+                let second = self.fly(datagram(again.saturating_add(origin), marked, bleached));
                 Offered::Sent { waited, at: [Some(first), Some(second)] }
             }
             Fate::Drop(_) => Offered::Dropped,

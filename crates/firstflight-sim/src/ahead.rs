@@ -4,7 +4,7 @@
 use crate::back::{Back, Leaving};
 use crate::pool::Plain;
 use crate::wire::NEVER;
-use firstflight_path::{Codepoint, Fate, Flight, Forward, ForwardPath, Link, Offered};
+use firstflight_path::{Codepoint, Ect, Fate, Flight, Forward, ForwardPath, Link, Offered};
 
 /// A data packet that leaves its sender.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +20,8 @@ pub struct Outgoing<S> {
     /// If `codepoint` is `None`: whether the packet asks for L4S with ECT(1) where the path can
     /// mark.
     pub l4s: bool,
+    /// Whether the sender lets it be marked; `Unset` overrides `codepoint`.
+    pub ect: Ect,
     /// The packet as its sender knows it.
     pub sent: S,
 }
@@ -45,8 +47,8 @@ pub trait Ahead<S> {
 
 impl<S> Ahead<S> for Link {
     #[inline]
-    fn send(&mut self, now: u64, len: u32, _packet: impl FnOnce() -> Outgoing<S>) -> Option<Fate> {
-        Some(self.offer(now, len))
+    fn send(&mut self, now: u64, len: u32, packet: impl FnOnce() -> Outgoing<S>) -> Option<Fate> {
+        Some(self.offer_as(now, len, || packet().ect))
     }
     #[inline(always)]
     fn carry(&mut self, now: u64, len: u32) -> Option<(u64, u64)> {
@@ -102,7 +104,8 @@ impl<S: Copy, A: Copy> Gate<S, A> {
 
     #[inline(never)]
     fn send(&mut self, now: u64, packet: Outgoing<S>) {
-        let Outgoing { flow, bucket, len, codepoint, l4s, sent } = packet;
+        let Outgoing { flow, bucket, len, codepoint, l4s, ect, sent } = packet;
+        let codepoint = if ect == Ect::Unset { Some(Codepoint::NotEct) } else { codepoint };
         let codepoint = codepoint.unwrap_or_else(|| match self.path.usual_codepoint() {
             usual if l4s && usual.is_capable() => Codepoint::Ect1,
             usual => usual,
@@ -171,7 +174,7 @@ impl<S: Copy, A: Copy> Ahead<S> for Toward<S, A> {
     #[inline(always)]
     fn send(&mut self, now: u64, len: u32, packet: impl FnOnce() -> Outgoing<S>) -> Option<Fate> {
         match self {
-            Toward::Link(link) => Some(link.offer(now, len)),
+            Toward::Link(link) => Some(link.offer_as(now, len, || packet().ect)),
             Toward::Gate(gate) => {
                 gate.send(now, packet());
                 None

@@ -396,6 +396,7 @@ impl<E: Bursts> Flow<E> {
         outcome.drops = self.drops;
         outcome.counters = self.ends.counters();
         outcome.limited = self.ends.limited(Time(now));
+        outcome.ecn_failure = self.ends.ecn_failure();
         outcome.say(controller, self.ends.account());
         outcome.parts = self.app.map_or_else(Vec::new, |app| app.into_parts());
         let counters = &outcome.counters;

@@ -4,6 +4,7 @@ use crate::{quic, tcp};
 use firstflight::Nanos;
 use firstflight::controller::Config;
 use firstflight::signal::rtt::INITIAL_RTT;
+use firstflight_path::Path;
 
 /// The hosts of a trial: their transport, sizes and timers.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,6 +34,22 @@ impl From<tcp::Host> for Hosts {
 }
 
 impl Hosts {
+    /// These hosts on a path: full packets are as large as its MTU, if it has one. QUIC's are not
+    /// smaller than a datagram of 1200 bytes (RFC 9000 section 14), which the links of such a path
+    /// refuse.
+    #[must_use]
+    pub fn on(self, path: &Path) -> Hosts {
+        let Some(mtu) = path.mtu() else { return self };
+        let mtu = mtu as u32;
+        match self {
+            Hosts::Quic(host) => {
+                let datagram = mtu.saturating_sub(host.lower).max(quic::LEAST_DATAGRAM);
+                quic::Host { datagram, ..host }.into()
+            }
+            Hosts::Tcp(host) => tcp::Host { mss: mtu.saturating_sub(host.header), ..host }.into(),
+        }
+    }
+
     /// The transport's name.
     pub const fn transport(&self) -> &'static str {
         match self {

@@ -6,6 +6,7 @@ use crate::counters::Counters;
 use crate::instrumented::{Combined, Core};
 use crate::limited::Limited;
 use firstflight::account::{Account, Kept};
+use firstflight::detection::ecn::Failure;
 use firstflight::{Episode, Exit, Nanos};
 use firstflight_path::DropCause;
 use hdrhistogram::Histogram;
@@ -79,6 +80,8 @@ pub struct Outcome {
     /// Whether the sender's largest pacing rate was in force at that exit; `None` without an exit or
     /// a largest rate.
     pub exit_capped: Option<bool>,
+    /// Why the sender stopped using ECN; `None` if it did not, or does not validate it.
+    pub ecn_failure: Option<Failure>,
     /// Recovery episodes.
     pub episodes: Vec<Episode>,
     /// Waiting time of every delivered data packet at the bottleneck, in microseconds.
@@ -118,6 +121,7 @@ impl Outcome {
             limited: Limited::default(),
             exit: None,
             exit_capped: None,
+            ecn_failure: None,
             episodes: Vec::new(),
             queue_us,
             cwnd_max: 0,

@@ -35,6 +35,10 @@ fn refusal(arm: &Arm) -> Option<&'static str> {
             Some("smoltcp detects losses in its own way: leave `detection` and `early` out")
         }
         _ if arm.sender.acks.is_some() => Some("`acks` is QUIC's: leave it out"),
+        _ if arm.sender.ecn.is_some() => Some("`ecn` is QUIC's: leave it out"),
+        _ if arm.sender.rto_max.is_some() => {
+            Some("smoltcp bounds its timeout in its own way: leave `rtomax` out")
+        }
         _ => None,
     }
 }

@@ -2,8 +2,10 @@
 
 const RETURNS = [["plain", "plain"], ["wifi", "Wi-Fi"], ["lte", "LTE"], ["geo_warm", "satellite grid, warm"], ["geo_cold", "satellite grid, cold"], ["leo", "low orbit, hand-over every 15 s"]];
 const RECEIVERS = [["", "unlimited"], ["64kB", "64 kB"], ["256kB", "256 kB"], ["auto", "tuned, up to 6 MB"], ["auto:33.554432MB", "tuned, up to 33 MB"]];
+const PACKETS = [["", "1500 bytes"], ["1.28kB", "1280 bytes"], ["9kB", "9000 bytes"]];
 const AQMS = [["", "none (drop-tail)"], ["codel", "CoDel"], ["codel,ecn", "CoDel that marks"], ["pie", "PIE"], ["pie,ecn", "PIE that marks"],
-  ["red", "RED"], ["red,ecn", "RED that marks"], ["fq_codel", "FQ-CoDel"], ["fq_codel,ecn", "FQ-CoDel that marks"], ["dualpi2", "DualPI2"], ["dualpi2,ecn", "DualPI2 that marks"]];
+  ["red", "RED"], ["red,ecn", "RED that marks"], ["fq_codel", "FQ-CoDel"], ["fq_codel,ecn", "FQ-CoDel that marks"], ["dualpi2", "DualPI2"], ["dualpi2,ecn", "DualPI2 that marks"],
+  ["ecn=ce:100%", "marks every packet"], ["ecn=bleach", "clears ECN fields"], ["ecn=drop", "loses ECN packets"]];
 const AQM_KEYS = ["codel", "pie", "red", "ared", "fq_codel", "dualpi2", "ecn"];
 const TRANSPORTS = [["quic", "QUIC, paced"], ["tcp", "TCP, RACK"], ["tcp:linux26", "TCP, Linux 2.6"], ["tcp:sack6675", "TCP, RFC 6675"], ["tcp:reno", "TCP, without SACK"], ["tcp:windows", "TCP, Windows"]];
 const choices = (list) => list.map(([value, text]) => html("option", { value }, text));
@@ -23,6 +25,7 @@ function buildControls() {
     ...Object.entries(families).map(([label, list]) => html("optgroup", { label }, ...list.map(({ name }) => html("option", { value: name }, name)))));
   byId("return").append(...choices(RETURNS), html("option", { value: "other", disabled: true }, "as written"));
   byId("rwnd").append(...choices(RECEIVERS), html("option", { value: "other", disabled: true }, "as written"));
+  byId("mtu").append(...choices(PACKETS), html("option", { value: "other", disabled: true }, "as written"));
   byId("aqm").append(...choices(AQMS));
   byId("transport").append(...choices(TRANSPORTS));
   byId("cross").append(...choices([["", "none"], ...known.startups.filter(({ name }) => name !== "oracle").map(({ name }) => [name, `${name}, endless`])]));
@@ -43,9 +46,10 @@ function listen() {
     const bare = value ? asked.path : withKey(asked.path, "read", null);
     set("path", withKey(bare, "rwnd", value || null));
   });
+  on("mtu", (value) => set("path", withKey(asked.path, "mtu", value || null)));
   on("aqm", (value) => {
     const bare = AQM_KEYS.reduce((text, key) => withKey(text, key, null), asked.path);
-    set("path", value.split(",").filter(Boolean).reduce((text, key) => withKey(text, key, ""), bare));
+    set("path", value.split(",").filter(Boolean).reduce((text, part) => withKey(text, keyOf(part), part.split("=")[1] ?? ""), bare));
   });
   on("transport", (value) => {
     const [transport, detection] = value.split(":");
@@ -92,8 +96,11 @@ function syncControls() {
   byId("return").value = RETURNS.some(([value]) => value === release) ? release : "other";
   const rwnd = pathValue(path.text, "rwnd") ?? "";
   byId("rwnd").value = RECEIVERS.some(([value]) => value === rwnd) ? rwnd : "other";
+  const mtu = pathValue(path.text, "mtu") ?? "";
+  byId("mtu").value = PACKETS.some(([value]) => value === mtu) ? mtu : "other";
   const keys = path.text.split(",").map(keyOf);
-  byId("aqm").value = AQM_KEYS.filter((key) => keys.includes(key)).join(",");
+  const ecn = pathValue(path.text, "ecn");
+  byId("aqm").value = AQM_KEYS.filter((key) => keys.includes(key)).map((key) => key === "ecn" && ecn ? `ecn=${ecn}` : key).join(",");
   byId("transport").value = (asked.transport ?? "quic") + (asked.detection ? `:${asked.detection}` : "");
   byId("cross").value = asked.cross ?? "";
   syncArms();

@@ -127,13 +127,14 @@ impl Test {
         index: u64,
     ) -> Result<(Drawn, Scenario, App), Error> {
         let drawn = population.draw(self.seed, index);
+        let path = population.path(&drawn)?;
         let scenario = Scenario {
             iw: self.iw,
             burst: self.burst,
             limit: self.limit,
             path_index: index,
-            host: self.host,
-            ..Scenario::new(population.path(&drawn)?, drawn.bytes)
+            host: self.host.on(&path),
+            ..Scenario::new(path, drawn.bytes)
         };
         let app = population.app(&drawn, self.seed);
         Ok((drawn, scenario, app))

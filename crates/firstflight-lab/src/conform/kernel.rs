@@ -16,7 +16,7 @@ use firstflight::{
 };
 use firstflight_linux::LinkOptions;
 use firstflight_linux::kernel::{ARMS, AckRecord, KernelArm, Noted, Traced};
-use firstflight_linux::trial::{self, Source, Trial};
+use firstflight_linux::trial::{self, SocketOptions, Source, Trial};
 use firstflight_path::Error;
 use std::time::Duration;
 
@@ -87,7 +87,7 @@ pub(super) fn beside(
         path: &scenario.path,
         options: LinkOptions { seed, path_index: scenario.path_index, ..LinkOptions::default() },
         bytes: scenario.bytes,
-        source: Source::Controller(traced.arm().kernel_name),
+        source: Source::Controller(traced.arm().kernel_name, SocketOptions::default()),
         limit: Duration::from_nanos(scenario.limit.0),
     };
     let measured = trial::run(&trial, |_| {}).map_err(refused)?;

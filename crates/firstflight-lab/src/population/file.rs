@@ -528,7 +528,9 @@ fn fill(group: &mut Group, section: &Section<'_>, reader: &Reader<'_>) -> Result
             format!("rate=10Mbit,rtt=100ms,queue=100ms,{}", group.path_keys())
                 .trim_end_matches(','),
         );
-        if let Err(error) = tried.and_then(|path| path.open(1500, 64, 1, 0).map(|_| ())) {
+        if let Err(error) =
+            tried.and_then(|path| path.open(path.packet() as u32, 64, 1, 0).map(|_| ()))
+        {
             (group.return_path, group.path) = before;
             return Err(field.bad(error));
         }

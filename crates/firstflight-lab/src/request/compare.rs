@@ -184,14 +184,16 @@ impl CompareRequest {
         let testbed = testbed(self.on, self.real)?;
         let info = testbed.info();
         let named = if self.arms == DEFAULT_ARMS { info.arms } else { &self.arms };
+        let path = path?;
+        let host = info.only_hosts().map_or_else(|| self.hosts.hosts(), Ok)?.on(&path);
         let plan = Plan {
             arms: arms.map_or_else(|| parse_arms(named), |arms| Ok(arms.to_vec()))?,
             testbed,
             scenario: Scenario {
                 iw: self.iw,
                 limit: self.limit,
-                host: info.only_hosts().map_or_else(|| self.hosts.hosts(), Ok)?,
-                ..Scenario::new(path?, bytes)
+                host,
+                ..Scenario::new(path, bytes)
             },
             seed: self.seed,
             repeat: self.repeat.unwrap_or(1),

@@ -6,7 +6,9 @@ use crate::outcome::Outcome;
 use crate::record::Recording;
 use crate::scenario::{Hosts, Scenario};
 use firstflight::Nanos;
+use firstflight::detection::ecn::Ecn;
 use firstflight_path::{Error, Rwnd};
+use firstflight_sim::quic::LEAST_DATAGRAM;
 use firstflight_sim::tcp;
 use std::fmt;
 
@@ -68,6 +70,8 @@ pub struct Info {
     pub counts_marks: bool,
     /// Whether its receiver acknowledges as the path specifies (`ack=`).
     pub obeys_ack_every: bool,
+    /// The uses of ECN that an arm selects (`ecn=`).
+    pub ecn: &'static [Ecn],
     /// The receive windows that it supports (`rwnd=`, `read=`).
     pub windows: Windows,
     /// Whether its receiver is a kernel with settings, [`Scenario::receiver`].
@@ -93,6 +97,7 @@ impl Info {
         chooses_detection: false,
         counts_marks: false,
         obeys_ack_every: false,
+        ecn: &[],
         windows: Windows::Unlimited,
         kernel_receiver: false,
     };
@@ -141,6 +146,27 @@ impl Info {
                 "`acks` configures the simulator's receiver; on this testbed, the stack decides when to acknowledge",
             );
         }
+        if matches!(scenario.host, Hosts::Quic(_))
+            && arm.parts().is_some_and(|arm| arm.sender.rto_max.is_some())
+        {
+            return refused(
+                "`rtomax` is TCP's: it goes with `--transport tcp`; QUIC's timeout has no bound",
+            );
+        }
+        if let Some(ecn) = arm.parts().and_then(|arm| arm.sender.ecn)
+            && !self.ecn.contains(&ecn)
+        {
+            return refused(&match self.ecn {
+                [] => "`ecn` is for QUIC in the simulator and on the testbed `quic`".to_owned(),
+                own => format!(
+                    "on this testbed, the stack validates ECN in its own way: {}, or use `--on sim`",
+                    own.iter()
+                        .map(|ecn| format!("`ecn={}`", ecn.name()))
+                        .collect::<Vec<_>>()
+                        .join(" or ")
+                ),
+            });
+        }
         if !self.counts_marks && arm.parts().is_some_and(|arm| arm.avoidance.counts_marks()) {
             return refused(
                 "a real stack does not report to our controllers how many bytes arrived marked, nor sends ECT(1): use the simulator",
@@ -162,6 +188,15 @@ impl Info {
             )));
         }
         self.check_window(scenario)?;
+        if let (Some(mtu), Hosts::Quic(host)) = (scenario.path.mtu(), scenario.host)
+            && mtu < u64::from(LEAST_DATAGRAM + host.lower)
+        {
+            return Err(Error::new(format!(
+                "path `{}`: QUIC sends datagrams of at least {LEAST_DATAGRAM} B, which are IP packets of {} B: use a larger `mtu`, or `--transport tcp`",
+                scenario.path,
+                LEAST_DATAGRAM + host.lower
+            )));
+        }
         if !scenario.receiver.is_empty() && !self.kernel_receiver {
             return Err(Error::new(format!(
                 "testbed `{}`: its receiver is not a kernel and has no settings",

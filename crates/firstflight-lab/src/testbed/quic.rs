@@ -1,6 +1,7 @@
 //! The testbed `quic`: real QUIC stacks on the same path state machine, in virtual time.
 
 use super::bed::{Info, Speaks, Windows};
+use firstflight::detection::ecn::Ecn;
 
 #[cfg(feature = "quic")]
 pub(crate) mod trial;
@@ -21,6 +22,7 @@ const INFO: Info = Info {
     place: "over real QUIC",
     speaks: Speaks::Quic,
     stack_arms: true,
+    ecn: &[Ecn::Rfc9000, Ecn::Off],
     windows: Windows::Fixed,
     ..Info::REAL_STACKS
 };

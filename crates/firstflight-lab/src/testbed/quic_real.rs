@@ -1,6 +1,7 @@
 //! The testbed `quic-real`: real QUIC stacks over real sockets and a relay, in real time.
 
 use super::bed::{Info, Speaks};
+use firstflight::detection::ecn::Ecn;
 
 #[cfg(all(feature = "quic", target_os = "linux"))]
 mod trial;
@@ -24,5 +25,6 @@ const INFO: Info = Info {
     place: "over real QUIC and real sockets",
     speaks: Speaks::Quic,
     in_real_time: true,
+    ecn: &[Ecn::Rfc9000],
     ..Info::REAL_STACKS
 };

@@ -9,6 +9,7 @@ use crate::outcome::Outcome;
 use crate::own::OwnStartup;
 use crate::record::Recording;
 use crate::scenario::{Hosts, Scenario};
+use firstflight::detection::ecn::Ecn;
 use firstflight::detection::presets::Early;
 use firstflight::{AnyController, Arm, Begin, Nanos, Seq, Time};
 use firstflight_path::Error;
@@ -40,6 +41,7 @@ static INFO: Info = Info {
     chooses_detection: true,
     counts_marks: true,
     obeys_ack_every: true,
+    ecn: &[Ecn::Rfc9000, Ecn::QuicGo, Ecn::Off],
     windows: Windows::All,
     ..Info::REAL_STACKS
 };
@@ -148,25 +150,33 @@ impl Scenario {
             }
             (_, Hosts::Quic(host)) => quic::Host { asks_acks: asks, ..host }.into(),
         };
-        let Some(sender) = arm
-            .parts()
-            .map(|arm| arm.sender)
-            .filter(|sender| sender.detection.is_some() || sender.early.is_some())
-        else {
+        let host = match (arm.parts().and_then(|arm| arm.sender.ecn), host) {
+            (None, host) => host,
+            (Some(_), Hosts::Tcp(_)) => {
+                return refused("`ecn` is QUIC's (RFC 9000): leave `--transport tcp` out");
+            }
+            (ecn, Hosts::Quic(host)) => quic::Host { ecn, ..host }.into(),
+        };
+        let Some(sender) = arm.parts().map(|arm| arm.sender).filter(|sender| {
+            sender.detection.is_some() || sender.early.is_some() || sender.rto_max.is_some()
+        }) else {
             return Ok(host);
         };
         let Hosts::Tcp(host) = host else {
-            return refused("`detection` and `early` are TCP's: they go with `--transport tcp`");
+            return refused(
+                "`detection`, `early` and `rtomax` are TCP's: they go with `--transport tcp`",
+            );
         };
         let preset = sender.detection.copied().unwrap_or(host.preset);
+        let rto_max = sender.rto_max.or(host.rto_max);
         if sender.early.is_some() && preset.early_retransmit == Early::Off {
             return refused(&format!(
                 "detection `{}` has no early retransmit: it goes with `detection=linux26`",
                 preset.name
             ));
         }
-        Ok(tcp::Host { preset, early_retransmit: sender.early.or(host.early_retransmit), ..host }
-            .into())
+        let early_retransmit = sender.early.or(host.early_retransmit);
+        Ok(tcp::Host { preset, rto_max, early_retransmit, ..host }.into())
     }
 
     /// The pacer's bucket of an arm, bytes.

@@ -277,6 +277,86 @@ fn a_receive_window_runs_where_the_receiver_has_one() {
     }
 }
 
+/// What each testbed carries of ECN, of the longest timeout and of packet sizes; the rest is refused
+/// in a line that says why.
+#[test]
+fn options_of_a_transport_run_where_the_transport_has_them() {
+    for testbed in BUILT_IN.into_iter().filter(|testbed| testbed.available().is_ok()) {
+        let name = testbed.info().name;
+        let tcp = name == "linux";
+        for (path, options, on, why) in [
+            ("rapid-slide", "@(ecn=rfc9000)", &["sim", "quic", "quic-real"][..], "`ecn"),
+            ("rapid-slide", "@(ecn=off)", &["sim", "quic"], "`ecn"),
+            ("rapid-slide", "@(ecn=quic-go)", &["sim"], "`ecn"),
+            ("rapid-slide", "@(rtomax=10s)", &["linux"], "`rtomax` is TCP's"),
+            ("rapid-slide,mtu=1280B", "", &["sim", "quic", "quic-real", "linux"], "mtu"),
+            ("rapid-slide,mtu=9kB", "", &["sim", "quic", "quic-real", "linux"], "mtu"),
+            ("rapid-slide,mtu=1.2kB", "", &["linux"], "QUIC sends datagrams of at least 1200 B"),
+        ] {
+            // The kernel's own controllers have no ECN validation either, and say so in their way.
+            if tcp && options.contains("ecn") {
+                continue;
+            }
+            let path = Path::parse(path).expect("a path");
+            let host = testbed.info().only_hosts().map(|host| host.on(&path));
+            let mut scenario = Scenario::new(path, 1_000_000);
+            scenario.host = host.unwrap_or(scenario.host);
+            let arm = if tcp { "kernel:cubic" } else { "slowstart" };
+            let checked = testbed.check(&scenario, &self::arm(&format!("{arm}{options}")));
+            assert_eq!(checked.is_ok(), on.contains(&name), "{options} on {name}: {checked:?}");
+            if let Err(refused) = checked {
+                let line = refused.to_string();
+                assert!(line.contains(why) && line.lines().count() == 1, "{line}");
+            }
+        }
+    }
+    let tcp = Scenario {
+        host: firstflight_lab::scenario::hosts_of_tcp("rack").expect("hosts"),
+        ..Scenario::new(Path::default(), 1_000_000)
+    };
+    let refused = |options: &str| {
+        let arm = arm(&format!("slowstart@({options})"));
+        BUILT_IN[0].check(&tcp, &arm).err().map(|refused| refused.to_string())
+    };
+    assert_eq!(refused("rtomax=300s"), None, "the simulator's TCP has it");
+    let line = refused("ecn=rfc9000").expect("refused");
+    assert!(line.contains("`ecn` is QUIC's"), "{line}");
+}
+
+/// Acceptance of ECN validation on a path that marks every packet: within 1.5 times the ideal by
+/// quic-go's rule; by the RFC's alone it stays a marked path. noq without ECT is not marked.
+#[test]
+fn quic_gos_rule_makes_a_path_that_marks_everything_usable() {
+    let path = "rate=100Mbit,rtt=30ms,queue=30ms,ecn=ce:100%";
+    let arms = "slowstart,hystart++,rapid,plumb";
+    for (rule, fast) in [("quic-go", true), ("off", true), ("rfc9000", false)] {
+        let arms: Vec<NamedArm> =
+            arms.split(',').map(|name| arm(&format!("{name}@(ecn={rule})"))).collect();
+        let scenario = Scenario::new(Path::parse(path).expect("a path"), 10_000_000);
+        let done = Plan::new(arms, scenario).run(Keep::Rows, &|| ()).expect("it runs");
+        for row in done.rows {
+            let ratio = row.vs_ideal.expect("it finishes");
+            assert_eq!(ratio < 1.5, fast, "{}: {ratio} times the ideal", row.arm);
+            let failure = (rule == "quic-go").then_some("mangled");
+            assert_eq!(row.ecn_failure, failure, "{}", row.arm);
+        }
+    }
+    let quic = BUILT_IN.into_iter().find(|testbed| testbed.info().name == "quic");
+    if let Some(testbed) = quic.filter(|testbed| testbed.available().is_ok()) {
+        let scenario = Scenario::new(Path::parse(path).expect("a path"), 3_000_000);
+        let arms = vec![arm("hystart++@(ecn=off)"), arm("hystart++@(ecn=rfc9000)")];
+        let rows = Plan { testbed, ..Plan::new(arms, scenario) }
+            .run(Keep::Rows, &|| ())
+            .expect("it runs")
+            .rows;
+        let ratios: Vec<f64> = rows.iter().filter_map(|row| row.vs_ideal).collect();
+        assert!(
+            ratios.len() == 2 && ratios[0] < 2.0 && ratios[1] > 5.0,
+            "noq without and with ECT: {ratios:?} times the ideal"
+        );
+    }
+}
+
 #[test]
 fn a_comparison_that_is_stopped_has_no_result() {
     let plan = plan(vec![arm("slowstart")], "rapid-slide");

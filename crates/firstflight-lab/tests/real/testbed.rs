@@ -124,6 +124,42 @@ fn a_largest_rate_and_the_receivers_window_act_as_in_the_simulator() {
     }
 }
 
+/// Completion times within a tenth of the simulator's for each packet size, and with a bound of the
+/// timeout that never acts, which the socket takes.
+#[test]
+fn packet_sizes_and_the_longest_timeout_act_as_in_the_simulator() {
+    let linux_like = "hystart/cubic(profile=linux)/prr(mode=linux)";
+    for (path, option) in [
+        ("rate=50Mbit,rtt=40ms,queue=50ms,mtu=576B", ""),
+        ("rate=50Mbit,rtt=40ms,queue=50ms,mtu=1280B", ""),
+        ("rate=50Mbit,rtt=40ms,queue=50ms,mtu=9kB", ""),
+        ("rate=50Mbit,rtt=40ms,queue=50ms", "@(rtomax=10s)"),
+    ] {
+        let run = |testbed: &'static dyn Testbed, arm: &str| -> Result<Comparison, Error> {
+            let path = Path::parse(path)?;
+            let host = hosts_of_tcp("rack").expect("hosts").on(&path);
+            let scenario = Scenario { host, ..Scenario::new(path, 3_000_000) };
+            Plan { testbed, ..Plan::new(parse_arms(arm)?, scenario) }.run(Keep::Rows, &|| ())
+        };
+        let simulated = run(&sim::BED, &format!("{linux_like}{option}")).expect("it runs").rows;
+        let expected = simulated[0].ttlb_ms.expect("it finishes");
+        let mut ratios = Vec::new();
+        let agree = (0..4).any(|_| {
+            let real = match run(&linux::BED, &format!("kernel:cubic{option}")) {
+                Ok(comparison) => comparison.rows,
+                Err(bad) if bad.to_string().contains("needs") => {
+                    println!("skipped: {bad}");
+                    return true;
+                }
+                Err(bad) => panic!("{bad}"),
+            };
+            ratios.push(real[0].ttlb_ms.expect("it finishes") / expected);
+            ratios.last().is_some_and(|ratio| (0.9..1.1).contains(ratio))
+        });
+        assert!(agree, "{path} {option}: {ratios:?} times the simulator's {expected} ms");
+    }
+}
+
 #[test]
 fn what_the_kernel_does_not_have_is_refused_with_what_it_has() {
     let refused = |arms: &str| compare(&linux::BED, arms).expect_err("refused").to_string();
@@ -138,10 +174,15 @@ fn what_the_kernel_does_not_have_is_refused_with_what_it_has() {
         refused("hystart++@(iw=30)")
     );
     assert!(
-        refused("kernel:cubic@(iw=5)").contains("takes one sender option: `@(maxrate=20Mbit)`"),
+        refused("kernel:cubic@(iw=5)")
+            .contains("takes two sender options: `@(maxrate=20Mbit,rtomax=10s)`"),
         "{}",
         refused("kernel:cubic@(iw=5)")
     );
+    let line = refused("kernel:cubic@(rtomax=300s)");
+    assert!(line.contains("Linux takes `rtomax` from 1s to 120s"), "{line}");
+    let line = refused("hystart++@(ecn=rfc9000)");
+    assert!(line.contains("`ecn` is for QUIC"), "{line}");
     let line = compare(&sim::BED, "kernel:cubic").expect_err("refused").to_string();
     assert!(line.contains("testbed `linux` only"), "{line}");
 }

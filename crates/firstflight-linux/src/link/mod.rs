@@ -38,7 +38,7 @@ const PREFIX: u32 = 30;
 /// Options in addition to the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkOptions {
-    /// Largest IP packet, bytes.
+    /// Largest IP packet, bytes, unless the path specifies it (`mtu=`).
     pub mtu: u16,
     /// Seed of the path's draws.
     pub seed: u64,
@@ -89,7 +89,7 @@ impl LinkEmulator {
     /// # Errors
     /// If privilege or a device is missing, or the path cannot carry packets of this size.
     pub fn start(path: &Path, options: LinkOptions) -> Result<LinkEmulator, Error> {
-        let mtu = options.mtu;
+        let mtu = path.mtu().map_or(options.mtu, |mtu| mtu as u16);
         if mtu < 576 {
             return Err(Error::new(format!(
                 "mtu={mtu}: a link carries packets of at least 576 bytes"
@@ -98,8 +98,7 @@ impl LinkEmulator {
         refuse_receiver(path)?;
         let (forward, reverse) =
             path.open(u32::from(mtu), ACK, options.seed, options.path_index)?;
-        let wires =
-            (Wire::forward(forward, path.effects()), Wire::reverse(reverse, path.up_effects())?);
+        let wires = (Wire::forward(forward), Wire::reverse(reverse, path.up_effects())?);
         let end = |address| {
             Namespace::create(address, move || Tun::create(address, PREFIX, u32::from(mtu)))
         };

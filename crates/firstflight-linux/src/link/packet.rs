@@ -55,7 +55,7 @@ impl Pool {
 
 const TCP: u8 = 6;
 /// Congestion experienced: both bits of the ECN field.
-const CE: u8 = 0b11;
+pub(crate) const CE: u8 = 0b11;
 
 /// The header length of an IPv4 packet and the protocol that follows. Other packets are carried but
 /// not inspected.
@@ -64,20 +64,21 @@ fn ipv4(packet: &[u8]) -> Option<(usize, u8)> {
     (packet[0] >> 4 == 4 && header >= 20 && packet.len() >= header).then(|| (header, packet[9]))
 }
 
-/// Marks the packet with Congestion Experienced. Returns whether its flow is ECN-capable.
-pub(crate) fn mark(packet: &mut [u8]) -> bool {
-    let Some((header, _)) = ipv4(packet) else { return false };
-    if packet[1] & CE == 0 {
-        return false;
-    }
-    packet[1] |= CE;
+/// Whether the packet is ECN-capable. IPv6 is carried, not marked.
+pub(crate) fn is_ect(packet: &[u8]) -> bool {
+    ipv4(packet).is_some() && packet[1] & CE != 0
+}
+
+/// Sets the ECN field of an IPv4 packet.
+pub(crate) fn set_ecn(packet: &mut [u8], field: u8) {
+    let Some((header, _)) = ipv4(packet) else { return };
+    packet[1] = packet[1] & !CE | field;
     packet[10..12].fill(0);
     let (words, _) = packet[..header].as_chunks();
     let sum: u32 = words.iter().map(|word| u32::from(u16::from_be_bytes(*word))).sum();
     let folded = (sum & 0xffff) + (sum >> 16);
     let folded = (folded & 0xffff) + (folded >> 16);
     packet[10..12].copy_from_slice(&(!(folded as u16)).to_be_bytes());
-    true
 }
 
 /// Whether the packet is a TCP segment that only acknowledges: a later one contains all of its

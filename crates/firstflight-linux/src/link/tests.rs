@@ -45,7 +45,7 @@ fn the_emulator_decides_as_the_simulator_does_exactly() {
         let path = Path::parse(text).expect("a path");
         let (mut link, _) = path.links(1500, 52, 3, 0).expect("links");
         let (forward, _) = path.open(1500, 52, 3, 0).expect("links");
-        let mut wire = Wire::forward(forward, path.effects());
+        let mut wire = Wire::forward(forward);
         let mut pool = Pool::new(MTU);
         let (mut expected, mut seen) = (Vec::new(), Vec::new());
         let mut drops = 0;
@@ -77,7 +77,7 @@ fn the_emulator_decides_as_the_simulator_does_exactly() {
 fn a_packet_is_not_given_out_before_its_time() {
     let path = Path::parse("rate=12Mbit,rtt=20ms,queue=100ms").expect("a path");
     let (forward, _) = path.open(1500, 52, 1, 0).expect("links");
-    let mut wire = Wire::forward(forward, path.effects());
+    let mut wire = Wire::forward(forward);
     let mut pool = Pool::new(MTU);
     for id in 0..2 {
         let offered = packet(&mut pool, MTU, id);
@@ -94,7 +94,7 @@ fn a_packet_is_not_given_out_before_its_time() {
 fn the_queue_never_exceeds_its_limit_and_takes_what_fits() {
     let path = Path::parse("rate=12Mbit,rtt=20ms,queue=15000B").expect("a path");
     let (forward, _) = path.open(1500, 52, 1, 0).expect("links");
-    let mut wire = Wire::forward(forward, path.effects());
+    let mut wire = Wire::forward(forward);
     let mut pool = Pool::new(MTU);
     for id in 0..20 {
         let offered = packet(&mut pool, MTU, id);
@@ -130,16 +130,39 @@ fn header_sum(bytes: &[u8]) -> u32 {
 
 #[test]
 fn only_packets_of_ecn_capable_flows_are_marked_and_the_checksum_follows() {
-    for (ecn, marked) in [(0, false), (1, true), (2, true), (3, true)] {
+    for (ecn, capable) in [(0, false), (1, true), (2, true), (3, true)] {
         let mut bytes = tcp(ecn, 0x10, 0);
-        assert_eq!(packet::mark(&mut bytes), marked, "ECN field {ecn}");
-        if marked {
-            assert_eq!(bytes[1] & 3, 3, "the field says Congestion Experienced");
+        assert_eq!(packet::is_ect(&bytes), capable, "ECN field {ecn}");
+        for field in [packet::CE, 0] {
+            packet::set_ecn(&mut bytes, field);
+            assert_eq!(bytes[1] & 3, field, "the field that was set, over {ecn}");
             assert_eq!(header_sum(&bytes), 0xffff, "the header's checksum is right again");
         }
     }
-    assert!(!packet::mark(&mut []), "an empty packet has nothing to mark");
-    assert!(!packet::mark(&mut [0x60; 40]), "IPv6 is carried, not marked");
+    assert!(!packet::is_ect(&[]), "an empty packet has no field");
+    let mut ipv6 = [0x6f; 40];
+    packet::set_ecn(&mut ipv6, 0);
+    assert_eq!((packet::is_ect(&ipv6), ipv6[1]), (false, 0x6f), "IPv6 is carried, not marked");
+    // The wire marks, drops, bleaches or loses by that field.
+    for (effects, ecn, left) in [
+        ("ecn=ce:100%", 2, Some(3)),
+        ("ecn=ce:100%", 0, Some(0)),
+        ("ecn=bleach", 2, Some(0)),
+        ("ecn=drop", 2, None),
+        ("ecn=drop", 0, Some(0)),
+        ("red=1pkt:2pkt:100%:100%,ecn", 0, Some(0)),
+    ] {
+        let path = Path::parse(&format!("rate=12Mbit,rtt=20ms,{effects}")).expect("a path");
+        let mut wire = Wire::forward(path.open(1500, 52, 1, 0).expect("links").0);
+        let mut pool = Pool::new(MTU);
+        let mut packet = pool.take();
+        let bytes = tcp(ecn, 0x10, 0);
+        packet.set_len(bytes.len());
+        packet.bytes_mut().copy_from_slice(&bytes);
+        wire.offer(0, packet, &mut pool);
+        let field = wire.take(u64::MAX, &mut pool).map(|(_, packet)| packet.bytes()[1] & 3);
+        assert_eq!(field, left, "{effects}: a packet with ECN field {ecn}");
+    }
 }
 
 #[test]
@@ -172,7 +195,7 @@ fn a_pure_ack_carries_nothing_but_the_ack() {
 fn a_wire_that_begins_anew_decides_as_a_new_one_and_still_delivers_what_it_had() {
     let path =
         Path::parse("rate=50Mbit,rtt=30ms,queue=20ms,loss_every=7,jitter=1ms-2ms").expect("a path");
-    let wire = || Wire::forward(path.open(1500, 52, 3, 0).expect("links").0, path.effects());
+    let wire = || Wire::forward(path.open(1500, 52, 3, 0).expect("links").0);
     let mut pool = Pool::new(MTU);
     let mut run = |wire: &mut Wire, from: u64| {
         for (id, (now, len)) in arrivals(500).into_iter().enumerate() {

@@ -7,7 +7,7 @@
 use super::packet::{self, Packet, Pool};
 use super::report::Tally;
 use firstflight_path::Error;
-use firstflight_path::{Ack, DropCause, Ecn, Effects, Fate, Link, Return, ReturnPath, Reverse};
+use firstflight_path::{Ack, Ect, Effects, Fate, Link, Return, ReturnPath, Reverse};
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap};
 
@@ -54,16 +54,14 @@ pub(crate) struct Wire {
     seq: u64,
     /// Start of the path's time.
     origin: u64,
-    /// Whether ECN marks replace drops: packets that cannot be marked must then be dropped.
-    drops_unmarkable: bool,
     /// Counters so far.
     pub(crate) tally: Tally,
 }
 
 impl Wire {
     /// The forward direction.
-    pub(crate) fn forward(link: Link, effects: &Effects) -> Wire {
-        Wire::new(Way::Link(link), effects)
+    pub(crate) fn forward(link: Link) -> Wire {
+        Wire::new(Way::Link(link))
     }
 
     /// The return direction.
@@ -77,19 +75,11 @@ impl Wire {
             }
             Reverse::Driven(path) => Way::Driven { path, parked: HashMap::new(), id: 0 },
         };
-        Ok(Wire::new(way, effects))
+        Ok(Wire::new(way))
     }
 
-    fn new(way: Way, effects: &Effects) -> Wire {
-        let drops_unmarkable = effects.ecn == Some(Ecn::InsteadOfDrop);
-        Wire {
-            way,
-            waiting: BinaryHeap::new(),
-            seq: 0,
-            origin: 0,
-            drops_unmarkable,
-            tally: Tally::default(),
-        }
+    fn new(way: Way) -> Wire {
+        Wire { way, waiting: BinaryHeap::new(), seq: 0, origin: 0, tally: Tally::default() }
     }
 
     /// Replaces the path by `fresh` at `now`, its time zero. Packets whose arrival time is already
@@ -103,13 +93,17 @@ impl Wire {
     }
 
     /// A packet arrives at `now`.
-    pub(crate) fn offer(&mut self, now: u64, packet: Packet, pool: &mut Pool) {
+    pub(crate) fn offer(&mut self, now: u64, mut packet: Packet, pool: &mut Pool) {
         let now = now.saturating_sub(self.origin);
         let len = packet.bytes().len() as u32;
         self.tally.arrived(now, len);
         match &mut self.way {
             Way::Link(link) => {
-                let fate = link.offer(now, len);
+                let ect = || if packet::is_ect(packet.bytes()) { Ect::Set } else { Ect::Unset };
+                let fate = link.offer_as(now, len, ect);
+                if link.clears_ecn() {
+                    packet::set_ecn(packet.bytes_mut(), 0);
+                }
                 self.tally.backlog(link.queued_bytes(now));
                 self.meet(fate, now, packet, pool);
             }
@@ -143,12 +137,8 @@ impl Wire {
         };
         self.tally.waited(waited);
         if marked {
-            if packet::mark(packet.bytes_mut()) {
-                self.tally.marked += 1;
-            } else if self.drops_unmarkable {
-                self.tally.dropped(now, DropCause::Aqm);
-                return pool.give_back(packet);
-            }
+            packet::set_ecn(packet.bytes_mut(), packet::CE);
+            self.tally.marked += 1;
         }
         if let Some(again) = again {
             self.tally.duplicated += 1;

@@ -52,5 +52,5 @@ impl RelayOptions {
 pub(super) fn wires(path: &Path, options: &RelayOptions) -> Result<(Wire, Wire), Error> {
     let (forward, reverse) =
         path.open(u32::from(options.mtu), ACK, options.seed, options.path_index)?;
-    Ok((Wire::forward(forward, path.effects()), Wire::reverse(reverse, path.up_effects())?))
+    Ok((Wire::forward(forward), Wire::reverse(reverse, path.up_effects())?))
 }

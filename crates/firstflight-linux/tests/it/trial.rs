@@ -3,7 +3,8 @@
 
 use firstflight_linux::LinkOptions;
 use firstflight_linux::trial::{
-    Flow, Measured, MeasuredSeveral, Programs, Several, Source, Trial, run, run_several,
+    Flow, Measured, MeasuredSeveral, Programs, Several, SocketOptions, Source, Trial, run,
+    run_several,
 };
 use firstflight_path::Path;
 use std::time::Duration;
@@ -15,7 +16,7 @@ fn measure(path: &str, bytes: u64, limit: Duration) -> Option<(Measured, u32)> {
         path: &path,
         options: LinkOptions::default(),
         bytes,
-        source: Source::Controller("cubic"),
+        source: Source::Controller("cubic", SocketOptions::default()),
         limit,
         receiver: &[],
     };
@@ -105,7 +106,7 @@ fn pair(server: &str, client: &str, bytes: Option<u64>) -> Option<Result<Measure
     let flows = [
         // Beside one without an end there is time for that to begin, on a busy machine, too.
         flow(
-            Source::Controller("cubic"),
+            Source::Controller("cubic", SocketOptions::default()),
             Some(if bytes.is_some() { 2_000_000 } else { 8_000_000 }),
         ),
         flow(Source::Programs(Programs { server, client }), bytes),

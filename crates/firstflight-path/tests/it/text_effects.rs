@@ -1,9 +1,9 @@
 //! The text of effects, varying rates and return paths: round trips and every refusal.
 
 use firstflight_path::{
-    Acks, Aqm, BatchSettings, Delay, DualPi2, Ecn, Effects, FqCodel, GilbertElliott, GrantSettings,
-    HandoverSettings, Jitter, Path, Poisson, Policer, Queue, Rate, Red, Release, Reorder, Rwnd,
-    Steps, WanderingRate,
+    Acks, Aqm, BatchSettings, Delay, DualPi2, Ecn, Effects, Fate, FqCodel, GilbertElliott,
+    GrantSettings, HandoverSettings, Jitter, Path, Poisson, Policer, Queue, Rate, Red, Release,
+    Reorder, Rwnd, Steps, WanderingRate,
 };
 use proptest::prelude::*;
 
@@ -23,6 +23,9 @@ fn refusal(rest: &str) -> String {
 fn each_key_is_understood_and_printed() {
     for (given, canonical) in [
         ("policer=8Mbit:20ms", "policer=8Mbit:20ms"),
+        ("mtu=1280B", "mtu=1.28kB"),
+        ("ecn=bleach", "ecn=bleach"),
+        ("ecn=drop", "ecn=drop"),
         ("codel", "codel"),
         ("codel=5ms:100ms", "codel"),
         ("codel=1ms:10ms,ecn", "codel=1ms:10ms,ecn"),
@@ -235,6 +238,12 @@ fn each_wrong_effect_is_refused_with_its_range() {
         ("rwnd=100B", "rwnd=100B: is too small; allowed: 1500B to 1000MB, with the unit B, kB or MB, or auto, or auto:MAX".to_owned()),
         ("rwnd=auto:64kB", "rwnd=64kB: is too small; allowed: auto, or auto:MAX with MAX from 131072B to 1000MB".to_owned()),
         ("rwnd=auto26MB", "rwnd=auto26MB: is not a number; allowed: auto, or auto:MAX with MAX from 131072B to 1000MB".to_owned()),
+        ("mtu=1280", "mtu=1280: the unit is missing; allowed: 576B to 9000B, with the unit B or kB".to_owned()),
+        ("mtu=500B", "mtu=500B: is too small; allowed: 576B to 9000B, with the unit B or kB".to_owned()),
+        ("mtu=9000B,queue=4kB", "queue=4kB: comes to 4000 B and holds no packet of 9000 B; allowed: 9000B or more, or `unlimited`".to_owned()),
+        ("mtu=9000B,policer=100kbit:0.5s", "policer=100kbit:500ms: has a bucket of 6250 B that never holds a packet of 9000 B; allowed: a bucket of 9000B or more".to_owned()),
+        ("codel,ecn=bleach", "ecn=bleach: the queue management decides what is marked; allowed: `ecn` alone with queue management".to_owned()),
+        ("codel,ecn=drop", "ecn=drop: the queue management decides what is marked; allowed: `ecn` alone with queue management".to_owned()),
         ("read=10Mbit", "read=10Mbit: never delays a sender whose receiver has an unlimited buffer; allowed: with rwnd, such as rwnd=auto".to_owned()),
         ("jiter=1ms", "jiter=1ms: unknown key (did you mean `jitter`?); allowed: ".to_owned()),
         ("up_jiter=1ms", "up_jiter=1ms: unknown key (did you mean `jitter`?); allowed: ".to_owned()),
@@ -319,7 +328,12 @@ fn effects() -> impl Strategy<Value = Effects> {
         ),
         prop::option::weighted(
             0.3,
-            prop_oneof![Just(Ecn::InsteadOfDrop), queue.prop_map(Ecn::Above)],
+            prop_oneof![
+                Just(Ecn::InsteadOfDrop),
+                queue.prop_map(Ecn::Above),
+                Just(Ecn::Bleach),
+                Just(Ecn::Drop),
+            ],
         ),
         prop::option::weighted(0.3, (share(), 1_000_000_u64..1_000_000_000_000, share(), share())),
         prop::option::weighted(0.3, 1_u64..1_000_000_000),
@@ -385,6 +399,30 @@ fn rwnds() -> impl Strategy<Value = Option<Rwnd>> {
     ])
 }
 
+/// An MTU is the packet of `pkt`, of the idle round trip and of `prop=`; larger packets are refused.
+#[test]
+fn an_mtu_is_the_size_of_full_packets() {
+    let jumbo = parse("rate=100Mbit,rtt=30ms,queue=10pkt,mtu=9kB,ecn=5pkt");
+    assert_eq!((jumbo.packet(), jumbo.queue_bytes()), (9_000, Some(90_000)));
+    assert_eq!(parse("rate=100Mbit,rtt=30ms,queue=10pkt").queue_bytes(), Some(15_000));
+    let [large, small] = ["mtu=9kB", "mtu=1280B"].map(|mtu| {
+        let path = parse(&format!("rate=8Mbit,prop=30ms,up=8Mbit,queue=100ms,{mtu}"));
+        path.rtt()
+    });
+    assert_eq!((large, small), (39_040_000, 31_320_000), "30 ms, a full packet, an ACK of 40 B");
+    let refused = jumbo.open_driven(9_001, 40, 1, 0).expect_err("it does not fit").to_string();
+    assert_eq!(
+        refused,
+        "mtu=9kB: is less than the packets of 9001 B that the hosts send; allowed: 9001B or more"
+    );
+    for len in [1_500, 9_000] {
+        let (mut forward, _) = jumbo.open(len, 40, 1, 0).expect("they fit");
+        let Fate::Deliver { at, .. } = forward.offer(0, len) else { panic!("{len} is delivered") };
+        let service = u64::from(len) * 80;
+        assert!(at > service, "{len} B: {at} ns after {service} ns of service");
+    }
+}
+
 /// What no text could say a value may: shares beyond all packets.
 #[test]
 fn a_share_of_marks_or_losses_is_at_most_all() {
@@ -410,14 +448,14 @@ proptest! {
         (delay, overhead, thin) in (prop::sample::select(vec![Delay::Even, Delay::Before, Delay::Behind]), 0_u64..1600, prop::option::of(0_u64..1000)),
         gro in prop::option::of((0_u64..1_000_000_000, 0_u64..1_000_000)),
         (comp_sack, ack) in (prop::option::of((0_u64..1_000_000_000, 0_u64..1_000)), acks()),
-        (rwnd, read) in (rwnds(), prop::option::of(900_u64..1_000_000_000_001)),
+        (rwnd, read, mtu) in (rwnds(), prop::option::of(900_u64..1_000_000_000_001), prop::option::of(570_u64..1_510)),
     ) {
         let path = Path::with_rate(rate, rtt).with_up(up).with_loss_ppb(loss).with_effects(forward).with_up_effects(reverse);
-        let path = path.with_release(release).with_delay(delay).with_overhead(overhead).with_thin(thin).with_gro(gro).with_comp_sack(comp_sack).with_acks(ack).with_rwnd(rwnd).with_read(read);
+        let path = path.with_release(release).with_delay(delay).with_overhead(overhead).with_thin(thin).with_gro(gro).with_comp_sack(comp_sack).with_acks(ack).with_rwnd(rwnd).with_read(read).with_mtu(mtu);
         match path.check() {
             Ok(()) => {
                 prop_assert_eq!(Path::parse(&path.to_string()).expect("canonical text parses"), path.clone());
-                prop_assert!(path.open_driven(1500, 40, 1, 0).is_ok());
+                prop_assert!(path.open_driven(path.packet().min(1500) as u32, 40, 1, 0).is_ok());
             }
             Err(e) => {
                 prop_assert!(!e.as_str().contains('\n'));

@@ -8,8 +8,9 @@ use crate::limited::Limited;
 use crate::observe::Record;
 use crate::pool::Plain;
 use firstflight::account::{Account, Kept};
+use firstflight::detection::ecn::Failure;
 use firstflight::{Ack, Nanos, Time};
-use firstflight_path::{Error, Path, Stream};
+use firstflight_path::{Ect, Error, Path, Stream};
 
 /// A sender and a receiver of one transport.
 pub trait Ends {
@@ -107,6 +108,15 @@ pub trait Ends {
     fn arriving(&self, data: &Self::Data) -> Option<(u64, bool)> {
         _ = data;
         None
+    }
+    /// Why the sender stopped using ECN.
+    fn ecn_failure(&self) -> Option<Failure> {
+        None
+    }
+    /// Whether the packet that was polled last may be marked.
+    #[inline]
+    fn ect(&self) -> Ect {
+        Ect::AsThePath
     }
     /// Bytes of the stream in a full packet.
     fn room(&self) -> u64 {

@@ -113,6 +113,7 @@ impl<E: Bursts> Flow<E> {
             len,
             codepoint: self.codepoint,
             l4s: self.l4s,
+            ect: self.ends.ect(),
             sent: *sent,
         });
         self.note_left(now, sent);

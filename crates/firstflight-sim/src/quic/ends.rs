@@ -12,8 +12,9 @@ use crate::limited::Limited;
 use crate::media;
 use crate::observe::{Nobody, Record};
 use firstflight::account::{Account, Kept};
+use firstflight::detection::ecn::Failure;
 use firstflight::{Ack, Nanos, Time};
-use firstflight_path::{Acks, Error, Path, Rwnd, Stream};
+use firstflight_path::{Acks, Ecn, Ect, Error, Path, Rwnd, Stream};
 
 /// Sender and receiver.
 #[derive(Debug)]
@@ -303,6 +304,13 @@ impl<S: Combined, L: Company<S>> flow::Ends for Ends<S, L> {
     fn arriving(&self, data: &Packet) -> Option<(u64, bool)> {
         Some((data.number(self.receiver.largest()), data.marked()))
     }
+    fn ecn_failure(&self) -> Option<Failure> {
+        self.sender.ecn_failure()
+    }
+    #[inline]
+    fn ect(&self) -> Ect {
+        self.sender.ect()
+    }
     fn room(&self) -> u64 {
         self.payload
     }
@@ -363,7 +371,9 @@ impl<S: Combined, L: Company<S>> flow::Hosted<L> for Ends<S, L> {
         company: L,
     ) -> Ends<S, L> {
         let host = host.agreeing(path).allowing(path);
-        let sender = Sender::unopened(host, controller, pacer_burst, object).in_company(company);
+        let mut sender =
+            Sender::unopened(host, controller, pacer_burst, object).in_company(company);
+        sender.expect_bleach(path.effects().ecn == Some(Ecn::Bleach));
         Ends::new(host.receiving(path), sender, object)
     }
     fn carrying(host: Host, app: &App) -> Result<Host, Error> {

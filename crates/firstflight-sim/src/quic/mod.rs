@@ -1,6 +1,7 @@
 //! QUIC endpoints: RFC 9002 loss detection around the controller, and a receiver that acknowledges
 //! as RFC 9000 section 13.2 says.
 
+mod ecn;
 mod ends;
 mod flow_control;
 mod frequency;
@@ -14,6 +15,11 @@ pub use ends::{Ends, Flow, Packet};
 pub use flow_control::Receive;
 pub use receiver::Receiver;
 pub use sender::{Sender, Transmit};
+
+use firstflight::detection::ecn::Ecn;
+
+/// Bytes of the smallest datagram that every QUIC path carries (RFC 9000 section 14).
+pub const LEAST_DATAGRAM: u32 = 1200;
 
 /// Sizes and timers of a QUIC host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +45,8 @@ pub struct Host {
     pub asks_acks: Option<u32>,
     /// The receiver's flow control; `None` never limits the sender.
     pub receive: Option<Receive>,
+    /// How the sender uses ECN; `None`: the path may mark any packet, and each mark counts.
+    pub ecn: Option<Ecn>,
 }
 
 impl Default for Host {
@@ -53,6 +61,7 @@ impl Default for Host {
             probes: 2,
             asks_acks: None,
             receive: None,
+            ecn: None,
         }
     }
 }

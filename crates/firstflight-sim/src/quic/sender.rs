@@ -4,6 +4,7 @@ mod ack;
 mod fast;
 mod send;
 
+use super::ecn::Using;
 use super::frequency::{Asking, Request};
 use super::loss::{Carries, SentPacket, State};
 use super::{Host, Receiver};
@@ -14,10 +15,11 @@ use crate::limited::{Limit, Limited, Meter};
 use crate::observe::Nobody;
 use crate::ring::{GapSet, Ring};
 use firstflight::account::{Account, Kept};
+use firstflight::detection::ecn::Failure;
 use firstflight::detection::undo::LateAcks;
 use firstflight::signal::rtt::{INITIAL_RTT, Rfc9002Rtt};
 use firstflight::{Nanos, Pacer, Rate, Time};
-use firstflight_path::Stream;
+use firstflight_path::{Ect, Stream};
 
 /// A data packet that may leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,6 +172,7 @@ pub struct Sender<S: Combined, L = Nobody> {
     probed: u64,
     asking: Option<Asking>,
     skips: Option<Box<Skips>>,
+    ecn: Option<Box<Using>>,
     /// Whether a skipped packet number was acknowledged.
     caught: bool,
 }
@@ -218,6 +221,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             host,
             asking: host.asks_acks.map(Asking::new),
             skips: None,
+            ecn: host.ecn.map(|rule| Box::new(Using::new(rule))),
             caught: false,
             controller: Instrumented::new(controller, u64::from(host.datagram)),
             rtt: Rfc9002Rtt::new(INITIAL_RTT),
@@ -257,6 +261,24 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             hole_this_pass: 0,
             counters: Counters::default(),
         }
+    }
+
+    /// The path clears the ECN field of packets, if `bleached`.
+    pub(super) fn expect_bleach(&mut self, bleached: bool) {
+        if let Some(ecn) = &mut self.ecn {
+            ecn.bleached = bleached;
+        }
+    }
+
+    /// The ECN field of the packet that left last.
+    #[inline]
+    pub(super) fn ect(&self) -> Ect {
+        self.ecn.as_ref().map_or(Ect::AsThePath, |ecn| ecn.field())
+    }
+
+    /// Why it stopped using ECN.
+    pub fn ecn_failure(&self) -> Option<Failure> {
+        self.ecn.as_ref().and_then(|ecn| ecn.failure())
     }
 
     /// Adds followers of the controller, before any query.

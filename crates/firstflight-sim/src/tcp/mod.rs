@@ -76,6 +76,8 @@ pub struct Host {
     pub max_ack_delay: Nanos,
     /// Early retransmit, where the preset leaves it to the arm.
     pub early_retransmit: Option<early_retransmit::Options>,
+    /// Longest retransmission timeout; `None` is that of the preset's bounds.
+    pub rto_max: Option<Nanos>,
     /// When F-RTO considers a timeout proven spurious.
     pub f_rto: f_rto::Proof,
     /// The receiver's buffer.
@@ -107,6 +109,7 @@ impl Host {
             comp_sack: None,
             max_ack_delay: tlp::MAX_ACK_DELAY,
             early_retransmit: None,
+            rto_max: None,
             f_rto: f_rto::Proof::Rfc5682,
             receive_buffer: Buffer::Unlimited,
             reads: None,

@@ -186,3 +186,68 @@ fn a_short_object_is_limited_by_its_own_end() {
         assert!(app.0 < SECOND);
     }
 }
+
+/// Full packets are as large as the path's MTU; headers are the same, so that the shares of an
+/// object are 1220 of 1280 bytes, 1436 of 1500 and 8936 of 9000 (QUIC).
+#[test]
+fn packets_have_the_size_of_the_path() {
+    const OBJECT: u64 = 20_000_000;
+    for host in both() {
+        for mtu in [1_228, 1_280, 1_500, 9_000] {
+            let text = format!("rate=100Mbit,rtt=30ms,queue=100MB,mtu={mtu}B");
+            let host = host.on(&path(&text));
+            assert_eq!(u64::from(host.packet_bytes()), mtu, "{}", host.transport());
+            let outcome = trial(&text, "slowstart", host, OBJECT);
+            let payload = match host {
+                Hosts::Quic(host) => host.payload(),
+                Hosts::Tcp(host) => u64::from(host.mss),
+            };
+            let packets = OBJECT.div_ceil(payload);
+            assert_eq!(outcome.counters.packets_sent, packets, "{mtu} B over {}", host.transport());
+            // 80 ns per byte; slow start fills the path within some round trips.
+            let served = (OBJECT + packets * (mtu - payload)) * 80;
+            let took = time(&outcome) - served;
+            assert!(
+                (14 * MS..200 * MS).contains(&took),
+                "{mtu} B over {}: {took} ns more than the packets take",
+                host.transport()
+            );
+        }
+    }
+    let tiny = path("rate=100Mbit,rtt=30ms,mtu=1200B");
+    let hosts = both().map(|host| host.on(&tiny).packet_bytes());
+    assert_eq!(hosts, [1_228, 1_200], "QUIC's datagrams have at least 1200 bytes");
+}
+
+/// A timeout that cannot exceed two minutes always comes before the ACK if a round trip takes five.
+#[test]
+fn a_longer_bound_of_the_timeout_carries_tcp_over_five_minutes() {
+    let run = |rto_max| {
+        let host = tcp::Host { rto_max, ..tcp::Host::default() };
+        let text = "rate=10Mbit,rtt=300s,queue=100MB";
+        let path = path(text);
+        let host = Hosts::Tcp(host);
+        let setup = Setup {
+            path: &path,
+            host,
+            pacer_burst: 10 * host.mss(),
+            object: 100_000,
+            limit: Nanos::from_secs(86_400),
+            seed: 1,
+            path_index: 0,
+        };
+        let outcome = run(&setup, controller("slowstart", host, Nanos::ZERO), None);
+        outcome.expect("the path carries the packets")
+    };
+    let [two_minutes, an_hour] = [None, Some(Nanos::from_secs(3_600))].map(run);
+    assert_eq!(an_hour.counters.rtos, 0, "an ACK comes after 300 s, a timeout later");
+    assert!(two_minutes.counters.spurious_timeouts > 0, "{:?}", two_minutes.counters);
+    // Three round trips of slow start, less the way back.
+    let seconds = time(&an_hour) / SECOND;
+    assert!((700..800).contains(&seconds), "{seconds} s for 70 segments");
+    assert!(
+        two_minutes.counters.retransmitted_bytes > 0 && time(&two_minutes) > time(&an_hour),
+        "{} s with a bound of two minutes",
+        time(&two_minutes) / SECOND
+    );
+}

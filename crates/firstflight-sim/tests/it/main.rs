@@ -4,6 +4,7 @@ mod access;
 mod apps;
 mod closed_forms;
 mod conservation;
+mod ecn;
 mod fast;
 mod hosts;
 mod late_queues;

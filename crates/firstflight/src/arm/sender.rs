@@ -2,10 +2,11 @@
 
 use crate::controller::{Ending, Increase, Relapse};
 use crate::detection::early_retransmit;
+use crate::detection::ecn::Ecn;
 use crate::detection::presets::Preset;
 use crate::named::named;
 use crate::options::{OptionDoc, Options, Range, params};
-use crate::units::{Rate, Ratio};
+use crate::units::{Nanos, Rate, Ratio};
 
 params! {
     /// Options of the sender, not of an algorithm.
@@ -33,6 +34,14 @@ params! {
         /// (draft-ietf-quic-ack-frequency) (default: no request).
         pub acks: Option<u32> = None, "acks" [some 1..=100 "ACKs per round trip"]
             "ask a QUIC receiver for so many ACKs per round trip (ACK_FREQUENCY)";
+        /// How a QUIC sender uses ECN (default: its packets can be marked wherever the path marks).
+        pub ecn: Option<Ecn> = None, "ecn" [some of Ecn]
+            "ECN of a QUIC sender: validation by RFC 9000, this and quic-go's rule for paths that mark everything, or no ECN";
+        /// Longest retransmission timeout of a TCP sender (default: 120 s, or 60 s by RFC 6298; as the
+        /// hosts' loss detection has it).
+        pub rto_max: Option<Nanos> = None,
+            "rtomax" [some "a time such as 300s, 1s to 86400s" if |most: Nanos| (1_000_000_000..=86_400_000_000_000).contains(&most.0)]
+            "longest retransmission timeout of a TCP sender, as TCP_RTO_MAX_MS: 120s in Linux, 60s in RFC 6298";
         /// Which windows may grow although they are not filled.
         pub increase: Option<Increase> = None, "increase" [some of Increase]
             "which windows grow: used ones by RFC 9002 (QUIC's default) or Linux (TCP's and profile=linux), those within reach of the largest flight, or these to the letter of the draft";

@@ -26,6 +26,7 @@
 pub mod delivered;
 pub mod dupack;
 pub mod early_retransmit;
+pub mod ecn;
 pub mod evidence;
 pub mod f_rto;
 pub mod limited_transmit;

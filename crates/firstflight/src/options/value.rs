@@ -1,7 +1,7 @@
 //! Option values as text: parsing and printing are inverse, and equal values print the same.
 
 use crate::named::Named;
-use crate::units::{Rate, Ratio};
+use crate::units::{Nanos, Rate, Ratio};
 use core::fmt;
 
 /// The values of an option, as a program enumerates them.
@@ -182,6 +182,21 @@ impl OptionValue for Rate {
             write!(f, ".{part:0width$}")?;
         }
         f.write_str(name)
+    }
+}
+
+/// A time in whole seconds or milliseconds, such as `300s` or `1500ms`.
+impl OptionValue for Nanos {
+    fn parse(text: &str) -> Option<Nanos> {
+        let (number, unit) = match text.strip_suffix("ms") {
+            Some(number) => (number, 1_000_000),
+            None => (text.strip_suffix('s')?, 1_000_000_000),
+        };
+        u64::parse(number)?.checked_mul(unit).map(Nanos)
+    }
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ms = self.0 / 1_000_000;
+        if ms.is_multiple_of(1_000) { write!(f, "{}s", ms / 1_000) } else { write!(f, "{ms}ms") }
     }
 }
 

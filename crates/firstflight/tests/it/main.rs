@@ -28,6 +28,7 @@ mod delivery;
 mod detection_board;
 mod detection_properties;
 mod detection_vectors;
+mod ecn;
 mod fields;
 mod growth;
 mod hand_fed;

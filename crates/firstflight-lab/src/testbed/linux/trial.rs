@@ -20,6 +20,7 @@ use firstflight_log::trace::{LogWriter, Source, State};
 use firstflight_path::Error;
 use firstflight_sim::{Cause, Counters, Observer, Snapshot};
 use hdrhistogram::Histogram;
+use std::ops::RangeInclusive;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -296,9 +297,8 @@ impl Arms {
 
 /// The sender of a flow.
 enum Seated<'a> {
-    /// The kernel's name of a controller, and the arm if it is ours, with the largest rate of its
-    /// socket, bytes per second.
-    Controller(String, Option<&'static KernelArm>, Option<u64>),
+    /// The kernel's name of a controller, the arm if it is ours, and options of its socket.
+    Controller(String, Option<&'static KernelArm>, trial::SocketOptions),
     /// Shell commands at both ends.
     Programs(trial::Programs<'a>),
 }
@@ -317,25 +317,36 @@ impl Seated<'_> {
 
     fn source(&self) -> trial::Source<'_> {
         match self {
-            Seated::Controller(controller, _, None) => trial::Source::Controller(controller),
-            &Seated::Controller(ref controller, _, Some(max_rate)) => {
-                trial::Source::Capped { controller, max_rate }
+            &Seated::Controller(ref controller, _, options) => {
+                trial::Source::Controller(controller, options)
             }
             Seated::Programs(programs) => trial::Source::Programs(*programs),
         }
     }
 }
 
+/// Values of `TCP_RTO_MAX_MS`.
+const LINUX_RTO_MAX: RangeInclusive<Nanos> = Nanos::from_secs(1)..=Nanos::from_secs(120);
+
 fn sender(arm: &NamedArm) -> Result<Seated<'_>, Error> {
     if let Sender::Programs(Programs { server, client }) = &arm.sender {
         return Ok(Seated::Programs(trial::Programs { server, client }));
     }
-    let max_rate = match &arm.sender {
-        Sender::Kernel { max_rate, .. } => *max_rate,
-        _ => arm.parts().and_then(|arm| arm.sender.max_rate),
+    let given = match &arm.sender {
+        Sender::Kernel { socket, .. } => Some(**socket),
+        _ => arm.parts().map(|arm| arm.sender),
     };
-    let rate = max_rate.map(|rate| rate.0);
-    controller(arm).map(|(name, ours)| Seated::Controller(name, ours, rate))
+    let rto_max = given.and_then(|given| given.rto_max);
+    if rto_max.is_some_and(|most| !LINUX_RTO_MAX.contains(&most)) {
+        return Err(Error::new(format!(
+            "arm `{}`: Linux takes `rtomax` from 1s to 120s; the simulator takes more",
+            arm.label
+        )));
+    }
+    let max_rate = given.and_then(|given| given.max_rate).map(|rate| rate.0);
+    let rto_max = rto_max.map(|most| Duration::from_nanos(most.0));
+    let options = trial::SocketOptions { max_rate, rto_max };
+    controller(arm).map(|(name, ours)| Seated::Controller(name, ours, options))
 }
 
 /// The kernel's name for the arm's controller, and the arm if it is ours.
@@ -346,9 +357,9 @@ pub(crate) fn controller(arm: &NamedArm) -> Result<(String, Option<&'static Kern
         let ours = ARMS.iter().find(|ours| ours.name == label);
         return Ok((ours.map_or_else(|| stock.clone(), |ours| ours.kernel_name.to_owned()), ours));
     }
-    // The largest rate is the socket's, not the controller's.
+    // These options are the socket's, not the controller's.
     let mut wanted = *arm.arm()?;
-    wanted.sender.max_rate = None;
+    (wanted.sender.max_rate, wanted.sender.rto_max) = (None, None);
     let ours = KernelArm::of(&wanted).ok_or_else(|| {
         let all: Vec<&str> = ARMS.iter().map(|arm| arm.name).collect();
         Error::new(format!(

@@ -6,7 +6,7 @@ use firstflight::detection::presets::Preset;
 use firstflight::{Config, Nanos, Seq, Time};
 use firstflight_lab::drill::arm_of;
 use firstflight_linux::link::LinkOptions;
-use firstflight_linux::trial::{Source, Trial};
+use firstflight_linux::trial::{SocketOptions, Source, Trial};
 use firstflight_path::Path;
 use firstflight_sim::{Hosts, Setup, run, tcp};
 use std::fmt::Write as _;
@@ -41,7 +41,7 @@ fn play(seed: u64, wild: bool) -> [(u64, u64); 2] {
             path: &path,
             options: LinkOptions { seed, ..LinkOptions::default() },
             bytes: object,
-            source: Source::Controller("cubic"),
+            source: Source::Controller("cubic", SocketOptions::default()),
             limit: Duration::from_secs(LIMIT),
             receiver: &[],
         },

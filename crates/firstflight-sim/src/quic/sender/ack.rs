@@ -77,8 +77,12 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             let Some(logged) = receiver.log.pop() else { break };
             let number = logged.number(self.sent.end());
             let before = ack.acked;
-            self.acknowledge(number, mark, ack);
-            if logged.marked() {
+            let news = self.acknowledge(number, mark, ack);
+            if let Some(ecn) = &mut self.ecn {
+                if let Some(bytes) = news {
+                    ecn.on_acked(number, bytes, logged.marked());
+                }
+            } else if logged.marked() {
                 ack.ce = true;
                 *ack.detail.ce_bytes.get_or_insert(0) += ack.acked - before;
             }
@@ -86,6 +90,10 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         }
         self.log_seen += u64::from(new.unsigned_abs());
         ack.tx_acked = largest;
+        let advances = largest > self.largest_acked;
+        if let Some(marked) = self.ecn.as_mut().and_then(|ecn| ecn.on_ack(advances)) {
+            (ack.ce, ack.detail.ce_bytes) = (true, Some(marked));
+        }
         if let Some(number) =
             largest.filter(|&number| self.largest_acked.is_none_or(|before| number > before))
         {
@@ -138,6 +146,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         // No packet above it was acknowledged, so none above it is lost.
         let news = self.largest_acked.is_none_or(|largest| largest < first);
         if !(news
+            && self.ecn.is_none()
             && self.acked.is_whole()
             && end <= self.sent.end()
             && receiver.log.begins_with(first, count)
@@ -210,21 +219,22 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         }
     }
 
-    fn acknowledge(&mut self, number: u64, mark: u64, ack: &mut Ack) {
+    /// The packet `number` arrived. Returns its bytes if this is news.
+    fn acknowledge(&mut self, number: u64, mark: u64, ack: &mut Ack) -> Option<u64> {
         if number < self.sent.base() {
-            return;
+            return None;
         }
         let packet = self.sent.get_mut(number);
         if packet.state() == State::Skipped {
             self.caught = true;
-            return;
+            return None;
         }
         let (chunk, state, loss) =
             (packet.chunk(self.next_chunk), packet.state(), packet.loss(self.late.losses()));
         packet.set_state(State::Acked);
         let bytes = self.pieces.datagram(chunk);
         match state {
-            State::Acked | State::Skipped => return,
+            State::Acked | State::Skipped => return None,
             State::Lost => {
                 // The loss was declared before; it now counts as spurious.
                 self.counters.spurious_losses += 1;
@@ -240,6 +250,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         }
         self.acked.insert(chunk);
         self.controller.recorder().on_acked(number);
+        Some(bytes)
     }
 
     /// RFC 9002 section 6.1 for the packets in flight below the largest acknowledged one. Returns
@@ -258,6 +269,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             hole_this_pass,
             plain_from,
             controller,
+            ecn,
             ..
         } = self;
         *hole_this_pass = 0;
@@ -276,6 +288,9 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
                 ack.lost += bytes;
                 ack.tx_lost = Some(number);
                 controller.recorder().on_lost(number);
+                if let Some(ecn) = ecn {
+                    ecn.on_lost(number);
+                }
                 *inflight -= bytes;
                 packet.set_loss(late.on_lost());
                 counters.packets_lost += u64::from(packet.dropped());

@@ -15,6 +15,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
         let plain = self.controller.is_settled(self.idle_since, self.inflight)
             && self.probes_owed == 0
             && self.skips.is_none()
+            && self.ecn.is_none()
             && self.repeats.is_empty();
         if !plain {
             return None;

@@ -169,6 +169,9 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             self.skip(now);
         }
         let number = self.sent.end();
+        if let Some(ecn) = &mut self.ecn {
+            ecn.on_send(number, now, self.rtt.pto(Nanos(self.host.max_ack_delay)));
+        }
         self.sent.push(SentPacket::new(now, chunk, carries));
         if carries != Carries::New {
             self.plain_from = number + 1;

@@ -41,7 +41,7 @@ use firstflight::detection::f_rto::FRto;
 use firstflight::detection::limited_transmit::LimitedTransmit;
 use firstflight::detection::presets::{Bounds, Early, Probe};
 use firstflight::detection::reordering::Reordering;
-use firstflight::detection::rto::Rto;
+use firstflight::detection::rto::{self, Rto};
 use firstflight::detection::tlp::Tlp;
 use firstflight::detection::undo::Undo;
 use firstflight::detection::{Armed, Episode, Id, NextSeg, Scoreboard};
@@ -168,7 +168,8 @@ fn estimator(host: &Host) -> Rfc6298Rtt {
         Bounds::Linux => RtoParams::LINUX,
         Bounds::Windows => RtoParams::WINDOWS,
     };
-    Rfc6298Rtt::new(RtoParams { initial: host.preset.initial_rto, ..params })
+    let max = host.rto_max.unwrap_or(params.max);
+    Rfc6298Rtt::new(RtoParams { initial: host.preset.initial_rto.min(max), max, ..params })
 }
 
 impl<S: Combined> Sender<S> {
@@ -259,7 +260,10 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             linux: preset.linux.then(Linux::default),
             next_seg: NextSeg::new(preset.rules),
             credit: DuplicateCredit::default(),
-            rto: Rto::new(preset.rto()),
+            rto: Rto::new(rto::Options {
+                max: host.rto_max.unwrap_or(preset.bounds.max()),
+                ..preset.rto()
+            }),
             episode: Episode::None,
             recover_end: 0,
             first_of_episode: 0,
