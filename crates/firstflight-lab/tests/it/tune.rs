@@ -319,7 +319,10 @@ fn only_options_without_an_enumerable_range_are_left_out() {
         .map(|(part, doc)| format!("{part} {}", doc.key))
         .collect();
     // Byte counts and the rate of one path, and a rule with four forms.
-    assert_eq!(described, ["search missed", "best queue", "oracle exit", "sender maxrate"]);
+    assert_eq!(
+        described,
+        ["search missed", "best queue", "oracle exit", "sender maxrate", "sender hint"]
+    );
 }
 
 #[test]

@@ -31,6 +31,7 @@ mod detection_vectors;
 mod fields;
 mod growth;
 mod hand_fed;
+mod hint;
 mod history;
 mod hystart;
 mod hystart_linux;
