@@ -5,9 +5,9 @@ use firstflight::Config;
 #[cfg(any(feature = "noq", feature = "quinn"))]
 use firstflight::Time;
 use firstflight::arm::Arm;
-#[cfg(any(feature = "quinn", feature = "sender"))]
-use firstflight::arm::StartupSpec;
 use firstflight::detection::ecn::Ecn;
+#[cfg(any(feature = "quinn", feature = "sender"))]
+use firstflight::{Advice, arm::StartupSpec};
 use std::fmt;
 #[cfg(any(feature = "noq", feature = "quinn"))]
 use std::time::Instant;
@@ -88,7 +88,9 @@ impl Plan {
                 "{stack} has no pacing rate to spread a round with: leave the pacing option out, or use {other}"
             ),
             StartupSpec::Bbr(_) | StartupSpec::Bbr3(_) => rate("for bbr to set"),
-            StartupSpec::Careful(params) if params.saved.is_some() => rate("to spread a jump with"),
+            StartupSpec::Careful(params) if params.saved.is_some() || sender.hint.is_some() => {
+                rate("to spread a jump with")
+            }
             StartupSpec::Jump(_) => rate("to spread a jump with"),
             StartupSpec::Plumb(_) | StartupSpec::Suss(_) => rate("to send trains with"),
             StartupSpec::Chirping(_) => rate("to send chirps with"),
@@ -103,6 +105,9 @@ impl Plan {
             }
             _ if sender.max_rate.is_some() => {
                 format!("{stack}'s pacer has no largest rate: leave maxrate= out, or use {other}")
+            }
+            _ if sender.advice == Advice::Cap => {
+                format!("{stack}'s pacer has no largest rate: use advice=exit, or {other}")
             }
             _ => return Ok(()),
         };

@@ -15,7 +15,8 @@
 //! # Ok::<(), firstflight_quic::Refused>(())
 //! ```
 //!
-//! An arm whose startup is neither `careful` nor `plumb` saves parameters but does not use them.
+//! An arm saves parameters but does not use them unless its startup is `careful`, `plumb` or
+//! `rapid(hint=on)`. A server that keeps no memory can [hand them to its clients](carriage).
 //! quinn has no pacing rate with which to spread a jump, so its adapter has no memory.
 //!
 //! * A set of parameters belongs to an address, in IPv6 to its /64, and is kept in memory only, for
@@ -32,6 +33,8 @@
 //! in a running connection; `careful(max=..)` bounds the jump. An attacker with many addresses may
 //! displace other clients, which then start without saved parameters. An attacker who forges a
 //! client's address keeps its set from being used until the handshake fails.
+
+pub mod carriage;
 
 use crate::driver::{SharedRecorder, locked};
 use crate::plan::Plan;

@@ -6,7 +6,7 @@ mod wire;
 
 use core::cell::{Ref, RefCell};
 use firstflight::arm::{Arm, ArmError, Pace, StartupSpec};
-use firstflight::{AnyController, Config, Seq, Time};
+use firstflight::{Advice, AnyController, Config, Seq, Time};
 use flow::Flow;
 use smoltcp::phy::{self, Device, DeviceCapabilities, Medium};
 use smoltcp::socket::tcp::{SendError, Socket};
@@ -28,7 +28,9 @@ fn refusal(arm: &Arm) -> Option<&'static str> {
             Some("smoltcp has no pacer to spread a jump with: use rapid(jump=off)")
         }
         StartupSpec::Rapid(params) if params.full_rtt_pacing => Some(PACER),
-        StartupSpec::Careful(params) if params.saved.is_some() => Some(PACER),
+        StartupSpec::Careful(params) if params.saved.is_some() || arm.sender.hint.is_some() => {
+            Some(PACER)
+        }
         _ if arm.sender.pace == Some(Pace::On) => Some("smoltcp has no pacer: leave pace= out"),
         _ if arm.sender.max_rate.is_some() => Some("smoltcp has no pacer: leave maxrate= out"),
         _ if arm.sender.detection.is_some() || arm.sender.early.is_some() => {
@@ -39,6 +41,7 @@ fn refusal(arm: &Arm) -> Option<&'static str> {
         _ if arm.sender.rto_max.is_some() => {
             Some("smoltcp bounds its timeout in its own way: leave `rtomax` out")
         }
+        _ if arm.sender.advice == Advice::Cap => Some("smoltcp has no pacer: use advice=exit"),
         _ => None,
     }
 }

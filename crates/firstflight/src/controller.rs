@@ -11,6 +11,7 @@
 //!
 //! Order of work within one ACK: [`crate::event`].
 
+mod advice;
 mod config;
 mod episode;
 mod growth;
@@ -28,6 +29,7 @@ use crate::event::{
     Ack, Congestion, Context, Misfed, Phase, Ready, Sent, Signal, SoFar, Timeout, Transport, Window,
 };
 use crate::exit::{ExitReason, Handover};
+use crate::hint::Advice;
 use crate::pacer::Spacing;
 use crate::recovery::{End, Policy};
 use crate::startup::{
@@ -143,6 +145,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
             misfed: None,
         };
         controller.startup.start(now, nxt);
+        controller.take_hints(&config);
         controller
     }
 
@@ -170,6 +173,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         self.cx.so_far.on_rtt(rtt);
         self.startup.on_rtt(now, rtt, &self.cx);
         self.avoidance.on_rtt(now, rtt, self.w, false);
+        self.heed_advice(now, 0);
         self.verify();
     }
 
@@ -383,6 +387,9 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         }
         self.avoidance.on_ack(ack, &self.cx);
         self.count_round(ack);
+        if self.usage.advised != 0 {
+            self.heed_advice(ack.now, ack.inflight_before);
+        }
         if self.episode.is_none() && self.w.in_slow_start() && !self.cx.so_far.is_timer(ack) {
             self.sample(ack);
         }
@@ -613,13 +620,14 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     /// faster either.
     #[inline]
     pub fn max_rate(&self) -> Option<Rate> {
-        (self.max_kbit != 0).then_some(Rate(u64::from(self.max_kbit) * KBIT))
+        let kbit = if self.cx.advice == Advice::Cap { self.least_kbit() } else { self.max_kbit };
+        (kbit != 0).then_some(Rate(u64::from(kbit) * KBIT))
     }
 
     /// Whether the sender has a largest pacing rate and wants to send at least that fast.
     #[inline]
     pub fn is_capped(&self) -> bool {
-        self.max_kbit != 0 && self.pacing_rate() == self.max_rate()
+        self.max_rate().is_some_and(|cap| self.pacing_rate() == Some(cap))
     }
 
     /// Whether [`is_capped`](Self::is_capped) was true when startup ended; `None` while it goes on.

@@ -13,6 +13,7 @@
 //!
 //! Steps 2 to 5 are [`Controller::on_ack`](crate::controller::Controller::on_ack).
 
+use crate::hint::Advice;
 use crate::named::named;
 use crate::units::{MAX_BYTES, Nanos, Rate, Seq, Time};
 
@@ -545,6 +546,9 @@ pub struct Context {
     pub newborn_epoch: bool,
     /// The startup's use of epochs, kept here because each ACK reads it.
     pub(crate) epoch_use: EpochUse,
+    /// Use of advice, and the seconds for which it holds, kept here because there is room.
+    pub(crate) advice: Advice,
+    pub(crate) advice_secs: u8,
     /// Totals over the ACKs, including the present one.
     pub so_far: SoFar,
 }

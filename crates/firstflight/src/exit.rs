@@ -40,6 +40,8 @@ named! {
         Plateau = "plateau",
         /// BBR: too much was lost in a round trip.
         HighLoss = "high_loss",
+        /// The window reached the rate that the network advises, times the RTT.
+        Advice = "advice",
     }
 }
 
@@ -84,6 +86,7 @@ impl ExitReason {
             ExitReason::Oracle => "the window reached the BDP that it was told",
             ExitReason::Plateau => "the delivery rate had stopped growing",
             ExitReason::HighLoss => "too much had been lost in a round trip",
+            ExitReason::Advice => "the window reached the rate that the network advised",
         }
     }
 }

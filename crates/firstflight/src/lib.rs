@@ -106,6 +106,7 @@ pub mod event;
 pub mod exit;
 #[doc(hidden)]
 pub mod fields;
+mod hint;
 #[doc(hidden)]
 pub mod named;
 #[doc(hidden)]
@@ -131,6 +132,7 @@ pub use event::{
     SoFar, Timeout, Transport, Window,
 };
 pub use exit::ExitReason;
+pub use hint::{Advice, Hint, HintSource};
 pub use pacer::{Pacer, Spacing};
 pub use recorder::{Begin, Recorder};
 pub use state::State;

@@ -11,11 +11,12 @@
 //!   since startup ended, not an average over some.
 //! * D5 (CR9959 observe-rtt): the smallest RTT of the connection, not of the last minutes.
 
-use crate::arm::{Arm, StartupSpec};
+use crate::arm::{Arm, SenderParams, StartupSpec};
 use crate::congestion_control::CongestionControl;
 use crate::event::{Ack, Event};
+use crate::hint::{Hint, HintSource};
 use crate::startup::{Resumption, careful, plumb};
-use crate::units::{MAX_BYTES, Nanos, Seq};
+use crate::units::{MAX_BYTES, Nanos, Rate, Seq};
 
 /// Values that one connection saves for the next one on the same path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,14 +32,21 @@ pub struct Saved {
 }
 
 impl Saved {
-    /// The arm with this set instead of its own; `None` if its startup is neither `careful` nor
-    /// `plumb`. Amounts are whole packets, rounded down, and the RTT is in whole milliseconds, at
-    /// least one.
+    /// The rate that the connection has delivered, as a hint for the next one.
+    fn hint(&self) -> Hint {
+        let rate = Rate::from_bytes_over(self.cwnd, self.rtt).unwrap_or_default();
+        Hint { rate, source: HintSource::Saved, age: Nanos::ZERO }
+    }
+
+    /// The arm with this set instead of its own; `None` if its startup is not `careful`, `plumb` or
+    /// `rapid(hint=on)`. Amounts are whole packets, rounded down, and the RTT is in whole
+    /// milliseconds, at least one; `rapid` receives the rate as a hint.
     pub fn resume(&self, arm: Arm) -> Option<Arm> {
         // CR9959 observe-arm.
         let packets = (self.cwnd / self.mss.max(1)).clamp(1, 1_000_000) as u32;
         let ms = self.rtt.0.saturating_add(500_000) / 1_000_000;
-        with(arm, Some(packets), Some(ms.clamp(1, 60_000) as u32))
+        let arm = with(arm, Some(packets), Some(ms.clamp(1, 60_000) as u32))?;
+        Some(if arm.startup.uses_hint() { hinted(arm, Some(self.hint())) } else { arm })
     }
 }
 
@@ -50,9 +58,15 @@ fn with(arm: Arm, saved: Option<u32>, rtt_ms: Option<u32>) -> Option<Arm> {
         }
         // PLUMB 9-prior: the saved set must be confirmed by trains.
         StartupSpec::Plumb(params) => StartupSpec::Plumb(plumb::Params { saved, rtt_ms, ..params }),
+        StartupSpec::Rapid(params) if params.hint => return Some(hinted(arm, None)),
         _ => return None,
     };
     Some(Arm { startup, ..arm })
+}
+
+/// The arm with this hint.
+fn hinted(arm: Arm, hint: Option<Hint>) -> Arm {
+    Arm { sender: SenderParams { hint, ..arm.sender }, ..arm }
 }
 
 /// Whether the arm can use values saved by an earlier connection.

@@ -318,9 +318,15 @@ fn only_options_without_an_enumerable_range_are_left_out() {
         .filter(|(_, doc)| doc.range == Values::Described)
         .map(|(part, doc)| format!("{part} {}", doc.key))
         .collect();
-    // Byte counts, the rate and the longest timeout of one path, and a rule with four forms.
-    let expected =
-        ["search missed", "best queue", "oracle exit", "sender maxrate", "sender rtomax"];
+    // Byte counts, rates and the longest timeout of one path, and a rule with four forms.
+    let expected = [
+        "search missed",
+        "best queue",
+        "oracle exit",
+        "sender maxrate",
+        "sender hint",
+        "sender rtomax",
+    ];
     assert_eq!(described, expected);
 }
 

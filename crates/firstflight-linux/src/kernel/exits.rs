@@ -14,12 +14,19 @@ const OUTCOMES: usize = 8;
 
 /// The reports of a kernel controller; each has the number one above its index here (`enum reason`
 /// of `firstflight.h`). They are the reasons of the core, and `None`: the exit reported before was
-/// a false alarm. The oracle needs to know its path, which a kernel cannot.
+/// a false alarm. The oracle needs to know its path,
+/// which a kernel cannot, and no kernel receives advice.
 fn reasons() -> impl Iterator<Item = Option<ExitReason>> {
     ExitReason::ALL
         .into_iter()
         .filter(|reason| {
-            !matches!(reason, ExitReason::Oracle | ExitReason::Plateau | ExitReason::HighLoss)
+            !matches!(
+                reason,
+                ExitReason::Oracle
+                    | ExitReason::Plateau
+                    | ExitReason::HighLoss
+                    | ExitReason::Advice
+            )
         })
         .map(Some)
         .chain([None])

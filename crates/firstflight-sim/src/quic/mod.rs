@@ -43,6 +43,9 @@ pub struct Host {
     /// ACKs per round trip that the sender asks the receiver for
     /// (draft-ietf-quic-ack-frequency); `None`: it does not ask.
     pub asks_acks: Option<u32>,
+    /// ACKs say when the largest packet arrived (draft-ietf-quic-receive-ts-02), and the sender takes
+    /// the delay of the return path out of the RTT samples of its controller.
+    pub receive_ts: bool,
     /// The receiver's flow control; `None` never limits the sender.
     pub receive: Option<Receive>,
     /// How the sender uses ECN; `None`: the path may mark any packet, and each mark counts.
@@ -60,6 +63,7 @@ impl Default for Host {
             max_ack_delay: 25_000_000,
             probes: 2,
             asks_acks: None,
+            receive_ts: false,
             receive: None,
             ecn: None,
         }
@@ -84,4 +88,6 @@ pub struct AckPacket {
     pub ack_delay: u32,
     /// The low bits of the number of chunks that the receiver allows (MAX_DATA).
     pub limit: u32,
+    /// The low bits of the time when the largest packet arrived, us.
+    pub received: u32,
 }

@@ -175,6 +175,7 @@ impl Receiver {
         (self.unacked, self.left) = (0, self.every.max(1));
         self.ack_due = None;
         let ack_delay = u32::try_from(now.since(self.largest_at).0).unwrap_or(u32::MAX);
-        AckPacket { log_end: self.log.end() as u32, ack_delay, limit: u32::MAX }
+        let received = (self.largest_at.0 / 1_000) as u32;
+        AckPacket { log_end: self.log.end() as u32, ack_delay, limit: u32::MAX, received }
     }
 }

@@ -156,6 +156,8 @@ pub struct Sender<S: Combined, L = Nobody> {
     /// the oldest ones, which were acknowledged in order.
     plain_from: u64,
     first_sample_at: Time,
+    /// The shortest time from the arrival of a packet to that of its ACK, us.
+    least_back: u32,
     late: LateAcks,
     lost_this_pass: u64,
     /// One past the highest chunk that this pass declared lost; 0 if there is none.
@@ -233,6 +235,7 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             log_seen: 0,
             largest_acked: None,
             first_sample_at: now,
+            least_back: u32::MAX,
             loss_time: None,
             last_sent_at: now,
             probe_count: 0,

@@ -59,6 +59,7 @@ fn any_host() -> impl Strategy<Value = Hosts> {
     prop_oneof![
         3 => Just(Hosts::Quic(quic::Host::default())),
         1 => Just(Hosts::Quic(quic::Host { asks_acks: Some(4), ..quic::Host::default() })),
+        1 => Just(Hosts::Quic(quic::Host { receive_ts: true, ..quic::Host::default() })),
         1 => Just(Hosts::Tcp(tcp::Host::default())),
         1 => Just(Hosts::Tcp(tcp_every())),
         1 => Just(Hosts::Tcp(small)),

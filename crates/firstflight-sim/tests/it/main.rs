@@ -1,6 +1,7 @@
 //! The tests of the simulator, in one program that links once.
 
 mod access;
+mod advice;
 mod apps;
 mod closed_forms;
 mod conservation;

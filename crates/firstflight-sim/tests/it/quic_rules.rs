@@ -6,7 +6,7 @@ use firstflight::Time;
 use firstflight::startup::AnyStartup;
 use firstflight_path::Path;
 use firstflight_sim::quic::{Host, Receiver, Sender, Transmit};
-use firstflight_sim::{Cause, Stop};
+use firstflight_sim::{Cause, Outcome, Stop};
 use rig::{DATAGRAM, PAYLOAD, Trial, Watch, path};
 
 const MS: u64 = 1_000_000;
@@ -139,6 +139,34 @@ fn a_receiver_acknowledges_by_count_by_time_or_as_it_is_asked() {
         let asked = acks_in_ten_rounds(receiver, Some(8));
         assert!((78..=115).contains(&asked), "`{receiver}`, asked for 8: {asked} in ten rounds");
     }
+}
+
+/// The largest RTT sample of a controller after 100 ms, less the idle round trip, in ms, of a
+/// transfer without a queue whose ACKs are late by up to 20 ms; and its outcome.
+fn largest_excess(receive_ts: bool) -> (u64, Outcome) {
+    let trial = Trial {
+        host: Host { receive_ts, ..Host::default() },
+        ..Trial::new(
+            path("rate=1Gbit,rtt=40ms,queue=1bdp,up_jitter=20ms"),
+            "slowstart/reno",
+            200_000,
+        )
+    };
+    let mut watch = Watch::default();
+    let outcome = trial.observe(&mut watch);
+    // By the second round trip one of the ACKs has been nearly as fast as can be.
+    let later = watch.0.iter().filter(|it| it.now > at(100));
+    let largest = later.filter_map(|it| it.rtt).max().expect("samples");
+    (largest.0.saturating_sub(40 * MS) / MS, outcome)
+}
+
+#[test]
+fn receive_timestamps_take_the_delay_of_acks_out_of_rtt_samples() {
+    let ((noisy, plain), (clean, clocked)) = (largest_excess(false), largest_excess(true));
+    assert!(noisy >= 15, "without them the samples vary by {noisy} ms with the ACKs");
+    assert!(3 * clean < noisy, "with them by {clean} ms, what the fastest ACK was late");
+    assert_eq!(plain.stop, clocked.stop);
+    assert_eq!(plain.counters, clocked.counters, "slow start without a queue asks for no RTT");
 }
 
 #[test]

@@ -18,6 +18,7 @@ use crate::avoidance::{
 };
 use crate::controller::{Config, Controller, Increase, Relapse};
 use crate::detection::presets::Early;
+use crate::hint::{Advice, HintSource};
 use crate::options::{NoOptions, OptionDoc, Options, Show, Wrong};
 use crate::recovery::{AnyRecovery, Immediate, Prr, RateHalving, Sack, prr, rate_halving, sack};
 use crate::startup::{
@@ -116,6 +117,15 @@ parts! {
 }
 
 impl StartupSpec {
+    /// Whether a rate that earlier connections measured may enlarge its first flights.
+    pub(crate) const fn uses_hint(&self) -> bool {
+        match self {
+            StartupSpec::Careful(params) => params.saved.is_none(),
+            StartupSpec::Rapid(params) => params.hint,
+            _ => false,
+        }
+    }
+
     /// Whether it knows what no sender can know (the oracle), so that it is a bound and is not ranked.
     pub const fn is_reference(&self) -> bool {
         matches!(self, StartupSpec::Oracle(_))
@@ -407,7 +417,31 @@ impl Arm {
                 "early retransmit goes with detection=linux26; the others have none, and in RACK's place it would be done twice",
             );
         }
+        match self.sender.hint.map(|hint| hint.source) {
+            None => {}
+            Some(HintSource::Scone) if self.sender.advice == Advice::Off => {
+                return Err(
+                    "hint=scone is advice of the network: say what to do with it, advice=exit or advice=cap",
+                );
+            }
+            Some(HintSource::Scone) => {}
+            Some(_) if self.startup.uses_hint() => {}
+            Some(_) if matches!(self.startup, StartupSpec::Careful(_)) => {
+                return Err("careful(saved=..) knows its window: leave hint= out");
+            }
+            Some(_) => {
+                return Err(
+                    "hint= is used by careful and rapid(hint=on); the others start without it",
+                );
+            }
+        }
+        if self.startup.is_whole() && self.sender.advice == Advice::Exit {
+            return Err("bbr3 has no threshold that advice could set: use advice=cap");
+        }
         match &self.startup {
+            StartupSpec::Rapid(p) if p.hint && p.jump.is_none() => {
+                Err("rapid jumps by the hint: use rapid(hint=on) with a jump, or leave hint=on out")
+            }
             StartupSpec::HyStart(p) if !p.train && !p.delay => {
                 Err("hystart with both detectors off is slow start: say slowstart")
             }
@@ -420,7 +454,9 @@ impl Arm {
             StartupSpec::Bbr(_) | StartupSpec::Bbr3(_) if !paced => {
                 Err("bbr finds the rate by pacing: drop pace=off")
             }
-            StartupSpec::Careful(p) if !paced && p.saved.is_some() => {
+            StartupSpec::Careful(p)
+                if !paced && (p.saved.is_some() || self.sender.hint.is_some()) =>
+            {
                 Err("careful spreads its jump over a round trip and needs the pacer: drop pace=off")
             }
             StartupSpec::Jump(_) if !paced => Err(
@@ -493,6 +529,8 @@ impl Arm {
             Relapse::Declared
         });
         config.ending = self.sender.ending;
+        config.advice = self.sender.advice;
+        config.hint = self.sender.hint.or(config.hint);
         config
     }
 

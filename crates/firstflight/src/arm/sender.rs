@@ -4,6 +4,7 @@ use crate::controller::{Ending, Increase, Relapse};
 use crate::detection::early_retransmit;
 use crate::detection::ecn::Ecn;
 use crate::detection::presets::Preset;
+use crate::hint::{Advice, Hint};
 use crate::named::named;
 use crate::options::{OptionDoc, Options, Range, params};
 use crate::units::{Nanos, Rate, Ratio};
@@ -55,6 +56,13 @@ params! {
         /// Whether the ACK that ends a TCP recovery grows the window.
         pub ending: Ending = Ending::Grows, "ending" []
             "the ACK that ends a TCP recovery grows the window (Linux) or only sets it (RFC 6582)";
+        /// What is said of the path's rate (default: nothing).
+        pub hint: Option<Hint> = None,
+            "hint" [some "SOURCE:RATE or SOURCE:RATE:AGE, such as saved:20Mbit:600s; sources saved, prefix, scone" if |hint: Hint| hint.rate.0 > 0]
+            "rate that earlier connections measured (saved, prefix: careful and rapid(hint=on) may jump) or that the network advises (scone: with advice=)";
+        /// Use of the network's advice.
+        pub advice: Advice = Advice::Off, "advice" []
+            "SCONE advice of the path or of hint=scone: ignored, the end of startup at its BDP, or also the largest pacing rate";
     }
 }
 

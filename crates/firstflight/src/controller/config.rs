@@ -1,6 +1,7 @@
 //! What a connection tells its controller once, at the start.
 
 use crate::event::{Context, EpochUse, SoFar, Transport};
+use crate::hint::{Advice, Hint};
 use crate::named::named;
 use crate::startup::GAIN_AVOIDANCE;
 use crate::units::{Nanos, Rate, Ratio, Seq, mul_div};
@@ -85,6 +86,11 @@ pub struct Config {
     /// Segments that slow start counts of one ACK at most; `None` counts all that is newly
     /// delivered. 1 in RFC 5681, 2 in RFC 3465.
     pub count: Option<u32>,
+    /// What is said of the path's rate: measured by earlier connections, for startups that jump, or
+    /// advised by the network, for [`Config::advice`]. Too old ([`Hint::is_fresh`]), it is ignored.
+    pub hint: Option<Hint>,
+    /// Use of a hint that is the network's advice.
+    pub advice: Advice,
 }
 
 impl Config {
@@ -126,6 +132,8 @@ impl Config {
             relapse: Relapse::Declared,
             ending: Ending::Grows,
             count: None,
+            hint: None,
+            advice: Advice::Off,
         }
     }
 
@@ -147,6 +155,8 @@ impl Config {
             ending: Ending::Grows,
             increase: Increase::Linux,
             count: None,
+            hint: None,
+            advice: Advice::Off,
         }
     }
 }
@@ -167,6 +177,8 @@ impl Context {
             young_epoch: false,
             newborn_epoch: false,
             epoch_use: EpochUse::Nowhere,
+            advice: Advice::Off,
+            advice_secs: 0,
             so_far: SoFar::new(config.transport, nxt),
         }
     }

@@ -4,7 +4,7 @@
 use super::{Controller, Increase};
 use crate::avoidance::Avoidance;
 use crate::event::{Ack, Transport};
-use crate::exit::Handover;
+use crate::exit::{ExitReason, Handover};
 use crate::recovery::Policy;
 use crate::startup::{Leave, Startup, Verdict};
 use crate::units::Time;
@@ -70,8 +70,10 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         self.avoidance.hand_over(handover, self.w, &self.cx);
         // Told in later slow starts as well: what it was still looking for it need not find any
         // more.
-        let reason = self.startup.reached();
+        let reached = self.startup.reached();
         if self.ended.is_none() {
+            let advised = self.w.ssthresh == self.advised_window();
+            let reason = if advised { ExitReason::Advice } else { reached };
             self.record(reason, now, detected, inflight, Some(self.w.ssthresh));
         }
         true
@@ -82,7 +84,10 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     pub(super) fn apply(&mut self, verdict: Verdict, ack: &Ack) -> bool {
         match verdict {
             Verdict::Stay => {}
-            Verdict::Aim { ssthresh } => self.w.ssthresh = ssthresh.max(self.cx.minimum_window()),
+            Verdict::Aim { ssthresh } => {
+                let ssthresh = ssthresh.min(self.advised_window());
+                self.w.ssthresh = ssthresh.max(self.cx.minimum_window());
+            }
             Verdict::Hold { cwnd } => self.change(cwnd),
             Verdict::Settle { reason, cwnd, estimate } => {
                 let detected = self.w.cwnd;

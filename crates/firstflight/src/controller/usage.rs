@@ -20,6 +20,9 @@ pub(super) struct Usage {
     /// ratelimited draft it is `maxFS`: the largest flight since the last cut, zero while none was
     /// sent since.
     pub(super) most: u64,
+    /// The rate that the network advises, in kbit/s; 0 without advice. It stands here because
+    /// there is room.
+    pub(super) advised: u32,
     /// `cwnd_usage_seq`.
     until: Seq,
     /// Of a TCP that follows Linux alone.
@@ -47,6 +50,7 @@ impl Usage {
             empty: false,
             unused: false,
             most,
+            advised: 0,
             until: nxt,
             una: nxt,
             flight: 0,

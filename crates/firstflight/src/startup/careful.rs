@@ -3,9 +3,9 @@
 //!
 //! Follows: RFC 9959 (May 2026; read as draft-ietf-tsvwg-careful-resume-24), phases Reconnaissance,
 //! Unvalidated, Validating, Safe Retreat, Normal. The server decides what is saved, for how long
-//! and for which client; here the saved values are the options `saved` and `rtt`. State: 256 bytes,
-//! 152 of them HyStart++'s. Vectors: `tests/it/careful.rs`. See also [`super::jump_start`], a fixed
-//! jump after an older draft.
+//! and for which client. The saved window is that of a [`Hint`], its rate times the RTT, or the
+//! option `saved`; the saved RTT is the option `rtt`. State: 264 bytes, 152 of them HyStart++'s.
+//! Vectors: `tests/it/careful.rs`. See also [`super::jump_start`], a fixed jump after an older draft.
 //!
 //! Departures:
 //! * D1 (CR9959 pipe-1): acknowledged bytes are attributed to the jump by amounts, not by sequence
@@ -20,16 +20,17 @@ use super::hystart_plus_plus::{self, HyStartPlusPlus, SavedStage};
 use super::slow_start::double;
 use super::{Grown, Heeds, Pacing, Resumption, Startup, Status, Verdict};
 use crate::event::{Ack, Context, Phase, Ready, Signal, Timeout, Window};
+use crate::hint::Hint;
 use crate::options::{Range, params};
 use crate::recovery::{CarefulRetreat, OwnRecovery, Retreat};
 use crate::startup::jump::GAIN_JUMP;
-use crate::units::{MAX_BYTES, Nanos, Ratio, Seq, Time};
+use crate::units::{MAX_BYTES, Nanos, Rate, Ratio, Seq, Time};
 
 params! {
     /// The saved set and the constants of Careful Resume.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params {
-        /// `saved_cwnd` in packets; `None`: no jump.
+        /// `saved_cwnd` in packets; `None`: that of the hint, without which there is no jump.
         pub saved: Option<u32> = None, "saved" [off or 1..=1_000_000 "packets"] "window of the earlier connection";
         /// `saved_rtt` in ms; without it every path is treated as the same path.
         pub rtt_ms: Option<u32> = None, "rtt" [off or 1..=60_000 "ms"] "smallest RTT of the earlier connection";
@@ -79,6 +80,8 @@ pub struct Careful {
     first_end: Option<Seq>,
     una: Seq,
     min_rtt: Nanos,
+    /// The hint's rate; zero without one.
+    rate: Rate,
     /// PipeSize.
     pipe: u64,
     /// Bytes in flight at the jump that are not yet acknowledged or lost.
@@ -99,6 +102,7 @@ impl Careful {
             first_end: None,
             una: Seq(0),
             min_rtt: Nanos::MAX,
+            rate: Rate(0),
             pipe: 0,
             before: 0,
             hystart,
@@ -107,7 +111,12 @@ impl Careful {
 
     /// CR9959 jump-half: at most half of the saved window.
     fn jump(&self, cx: &Context) -> u64 {
-        let saved = u64::from(self.params.saved.unwrap_or(0)).saturating_mul(cx.mss) / 2;
+        let saved = match self.params.saved {
+            Some(packets) => u64::from(packets).saturating_mul(cx.mss),
+            // CR9959 hint-window: the hint's rate over the saved RTT, or over this connection's.
+            None => self.rate.bytes_in(self.saved_rtt().unwrap_or(self.min_rtt)),
+        };
+        let saved = saved / 2;
         let max = self.params.max.map_or(u64::MAX, |max| u64::from(max).saturating_mul(cx.mss));
         saved.min(max).min(MAX_BYTES)
     }
@@ -173,6 +182,10 @@ impl Startup for Careful {
         if let Some(hystart) = &mut self.hystart {
             hystart.start(now, nxt);
         }
+    }
+
+    fn on_hint(&mut self, hint: &Hint) {
+        self.rate = hint.rate;
     }
 
     fn before_send(&mut self, ready: &Ready, w: &mut Window, cx: &Context) {
@@ -332,7 +345,7 @@ impl Startup for Careful {
             // CR9959 retreat-forget: saved values that overshot must not be used again.
             _ if self.refuted => Resumption::Refuted,
             State::Normal => Resumption::Unused,
-            _ if self.params.saved.is_none() => Resumption::Unused,
+            _ if self.params.saved.is_none() && self.rate.0 == 0 => Resumption::Unused,
             _ => Resumption::Underway,
         };
         Status { phase, rounds: None, resumption }

@@ -27,6 +27,9 @@ macro_rules! forward_startup {
         fn start(&mut self, now: $crate::units::Time, nxt: $crate::units::Seq) {
             $each!(self, startup => startup.start(now, nxt));
         }
+        fn on_hint(&mut self, hint: &$crate::Hint) {
+            $each!(self, startup => startup.on_hint(hint));
+        }
         #[inline]
         fn on_rtt(
             &mut self,

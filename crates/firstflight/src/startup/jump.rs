@@ -2,7 +2,7 @@
 //!
 //! Follows: draft-kazuho-ccwg-rapid-start-02 (2026-03-16), phase A, which names Careful Resume's
 //! unvalidated phase (draft-ietf-tsvwg-careful-resume) as one way to do it. Shared by Rapid Start
-//! and jump start. State: 40 bytes.
+//! and jump start. State: 56 bytes.
 //!
 //! Departures:
 //! * D1 (when): it starts when the flow first fills its window and an RTT sample exists, not
@@ -11,7 +11,7 @@
 
 use crate::event::{Ack, Context, Ready, Window};
 use crate::options::{Listed, OptionValue, Range};
-use crate::units::{Nanos, Ratio, Seq, Time};
+use crate::units::{Nanos, Rate, Ratio, Seq, Time};
 use core::fmt;
 
 /// Size of the enlarged first window.
@@ -78,7 +78,17 @@ pub struct Jump {
     window: JumpWindow,
     state: State,
     acked: u64,
+    /// The rate that earlier connections measured; zero if unknown.
+    known: Rate,
+    /// The window of a jump that the hint enlarged, once it has begun.
+    target: u64,
 }
+
+/// OURS hint-share: half of what a hint promises, as RFC 9959 allows half of a saved window.
+const SHARE: u64 = 2;
+/// OURS hint-most: initial windows in a first flight by hint, at most. A hint may be wrong by any
+/// factor; eight initial windows bound what it can do to others.
+const MOST: u64 = 8;
 
 /// RAPID 3.1.1-2: the pacing gain of the jump, its window once per round trip.
 pub const GAIN_JUMP: Ratio = Ratio::new(1, 1);
@@ -87,16 +97,32 @@ impl Jump {
     /// A jump to `window`, armed; `None` never jumps.
     pub fn new(window: Option<JumpWindow>) -> Jump {
         match window {
-            Some(window) => Jump { window, state: State::Armed, acked: 0 },
-            None => Jump { window: JumpWindow::Initial(1), state: State::Done, acked: 0 },
+            Some(window) => Jump::in_state(window, State::Armed),
+            None => Jump::in_state(JumpWindow::Initial(1), State::Done),
         }
+    }
+
+    fn in_state(window: JumpWindow, state: State) -> Jump {
+        Jump { window, state, acked: 0, known: Rate(0), target: 0 }
+    }
+
+    /// Earlier connections measured this rate: the jump is half of it times the RTT, but no less than
+    /// without the hint, and at most eight initial windows.
+    pub fn know(&mut self, rate: Rate) {
+        self.known = rate;
+    }
+
+    fn wanted(&self, srtt: Option<Nanos>, cx: &Context) -> u64 {
+        let usual = self.window.bytes(cx);
+        let known = self.known.bytes_in(srtt.unwrap_or(Nanos::ZERO)) / SHARE;
+        known.min(cx.iw.saturating_mul(MOST)).max(usual)
     }
 
     /// Starts the jump if its conditions are met. Returns true if the window was enlarged.
     pub fn before_send(&mut self, ready: &Ready, w: &mut Window, cx: &Context) -> bool {
         match self.state {
             State::Armed => {
-                let target = self.window.bytes(cx);
+                let target = self.wanted(ready.srtt, cx);
                 // RAPID 3.1.1-1: only with an RTT sample, a pacer, and data to fill the window.
                 let fills = ready.backlog >= w.cwnd.saturating_sub(ready.inflight);
                 // OURS jump-once: not for a window that has already grown that far, and not after
@@ -105,6 +131,7 @@ impl Jump {
                     self.state = State::Done;
                 } else if ready.srtt.is_some() && cx.paced && fills && w.in_slow_start() {
                     w.cwnd = target.min(w.ssthresh);
+                    self.target = if self.known.0 > 0 { target } else { 0 };
                     self.state = State::Flying { enter: ready.nxt, since: ready.now, spread: true };
                     return true;
                 }
@@ -130,7 +157,7 @@ impl Jump {
     pub fn on_ack(&mut self, ack: &Ack, w: &mut Window, cx: &Context) {
         match self.state {
             State::Flying { enter, .. } if ack.una > enter => {
-                let target = self.window.bytes(cx);
+                let target = self.window.bytes(cx).max(self.target);
                 // RAPID 3.1.1-3: keep the used part of the jump.
                 w.cwnd = ack
                     .inflight_before

@@ -2,7 +2,7 @@
 //! safe retreat if the jump overshoots.
 //!
 //! Follows: Careful Resume (draft-ietf-tsvwg-careful-resume-04) with a fixed jump window in place
-//! of a remembered one, as the comparison group of the Rapid Start slides. State: 40 bytes.
+//! of a remembered one, as the comparison group of the Rapid Start slides. State: 56 bytes.
 //!
 //! Departures:
 //! * D1 (retreat): the production rule is published only as "0.5 to 0.7 of PipeSize"; ours starts

@@ -47,6 +47,7 @@ pub use crate::event::EpochUse;
 pub use crate::exit::{ExitReason, Handover};
 
 use crate::event::{Ack, Context, Phase, Ready, Sent, Signal, Timeout, Window};
+use crate::hint::Hint;
 use crate::recovery::OwnRecovery;
 use crate::units::{Nanos, Rate, Ratio, Seq, Time};
 
@@ -204,6 +205,12 @@ pub trait Startup {
     /// (round marks start there).
     fn start(&mut self, now: Time, nxt: Seq) {
         let _ = (now, nxt);
+    }
+
+    /// Right after [`Startup::start`]: the rate that earlier connections measured, young enough to be
+    /// used and never the network's advice (Careful Resume, Rapid Start).
+    fn on_hint(&mut self, hint: &Hint) {
+        let _ = hint;
     }
 
     /// Every valid RTT sample in every phase, recovery included (HyStart's and Rapid Start's RTT

@@ -6,7 +6,7 @@
 //! faster than slow start, or starts with more, may be quicker. The second (OURS oracle-rate) is
 //! the best possible result for a startup that starts with twice the initial window and reads the
 //! rate from its first ACK; without prior knowledge of the path no sender can know the rate
-//! earlier. State: 56 bytes.
+//! earlier. State: 72 bytes.
 
 use super::jump::{GAIN_JUMP, Jump, JumpWindow};
 use super::slow_start::double;

@@ -2,7 +2,7 @@
 //! shows, then twofold, and a recovery of its own that ends at `beta` times the delivered amount.
 //!
 //! Follows: draft-kazuho-ccwg-rapid-start-02 (2026-03-16, individual). Rules and tests:
-//! `docs/conformance.md`. State: 264 bytes, 152 of them HyStart++'s. The recovery rule is in
+//! `docs/conformance.md`. State: 280 bytes, 152 of them HyStart++'s. The recovery rule is in
 //! [`crate::recovery::rapid_recovery`], the jump in [`super::jump`], the floor in
 //! [`crate::signal::rtt_floor`].
 //!
@@ -21,6 +21,7 @@ use super::{
     GAIN_RAPID, GAIN_SLOW_START, Grown, Heeds, Pacing, SlowStart, Startup, Status, Verdict,
 };
 use crate::event::{Ack, Context, Phase, Ready, Signal, Timeout, Window};
+use crate::hint::Hint;
 use crate::named::named;
 use crate::options::{Range, params};
 use crate::recovery::{OwnRecovery, RapidRecovery};
@@ -72,6 +73,8 @@ params! {
         /// Whether HyStart++ runs as well: threefold growth, then twofold, then conservative slow
         /// start, then avoidance without a loss.
         pub then_hystart: bool = false, "hystart" [] "HyStart++ runs as well and may exit before a loss";
+        /// Whether the jump is larger than usual where earlier connections measured the path's rate.
+        pub hint: bool = false, "hint" [] "jump to half of what a hint promises, up to 8 initial windows";
     }
 }
 
@@ -122,6 +125,12 @@ impl Startup for RapidStart {
         self.floor.start(now);
         if let Some(hystart) = &mut self.hystart {
             hystart.start(now, nxt);
+        }
+    }
+
+    fn on_hint(&mut self, hint: &Hint) {
+        if self.params.hint {
+            self.jump.know(hint.rate);
         }
     }
 

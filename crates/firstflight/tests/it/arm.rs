@@ -108,7 +108,7 @@ fn refusals_say_what_is_wrong() {
         ("rapid(k)", "`k` is not an option of the form key=value"),
         (
             "rapid(speed=9)",
-            "rapid has no option `speed`; it has k, jump, threshold, spread, recovery, hystart",
+            "rapid has no option `speed`; it has k, jump, threshold, spread, recovery, hystart, hint",
         ),
         ("rapid(k=3/2)", "rapid: `k` takes a fraction below 1, not `3/2`"),
         ("slowstart@(iw=0)", "the sender: `iw` takes 1 to 1000 packets, not `0`"),

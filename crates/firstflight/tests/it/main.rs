@@ -32,6 +32,7 @@ mod ecn;
 mod fields;
 mod growth;
 mod hand_fed;
+mod hint;
 mod history;
 mod hystart;
 mod hystart_linux;

@@ -119,7 +119,22 @@ impl<S: Combined, L: Company<S>> Sender<S, L> {
             Nanos(u64::from(packet.ack_delay)),
             Some(Nanos(self.host.max_ack_delay)),
         );
+        if self.host.receive_ts {
+            self.clean(now, packet, rtt, ack);
+        }
         self.end_probing(ack);
+    }
+
+    /// Takes out of the controller's RTT sample what the receiver and the return path delayed this ACK
+    /// beyond the least so far: the sample then varies with the one-way delay of the forward path.
+    /// The clocks of the hosts need not agree, and loss detection keeps the RTT as measured.
+    #[inline(never)]
+    fn clean(&mut self, now: Time, packet: AckPacket, rtt: Nanos, ack: &mut Ack) {
+        let back = ((now.0 / 1_000) as u32).wrapping_sub(packet.received);
+        self.least_back = self.least_back.min(back);
+        ack.rtt = Some(rtt - Nanos::from_micros(u64::from(back - self.least_back)));
+        // The clock of a receiver in milliseconds, as TCP's.
+        ack.detail.receiver_ts = Some(packet.received / 1_000);
     }
 
     #[inline(always)]

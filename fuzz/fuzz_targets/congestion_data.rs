@@ -1,0 +1,10 @@
+//! What a client may return of its saved set: no panic, and what is read is written the same again.
+#![no_main]
+
+use firstflight_quic::resume::carriage::{decode, encode};
+
+libfuzzer_sys::fuzz_target!(|body: &[u8]| {
+    let Ok((export, rest)) = decode(body, 1200) else { return };
+    assert!(body.ends_with(rest), "the rest is the end of the body");
+    assert_eq!(decode(&encode(&export), 1200), Ok((export, &[][..])), "{body:?}");
+});
