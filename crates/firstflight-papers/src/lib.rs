@@ -38,6 +38,7 @@ pub mod rapid_start;
 mod row;
 mod run;
 mod sample;
+mod scone;
 mod servers;
 mod source;
 mod suss;

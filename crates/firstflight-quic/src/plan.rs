@@ -59,6 +59,11 @@ impl Plan {
                 "a QUIC stack asks for ACKs in its own way: leave `acks` out".to_owned(),
             ));
         }
+        if arm.sender.receive_ts {
+            return Err(Refused(
+                "no QUIC stack here reports when packets arrived: leave `receivets` out".to_owned(),
+            ));
+        }
         Ok(Plan::new(arm))
     }
 

@@ -37,6 +37,7 @@ fn refusal(arm: &Arm) -> Option<&'static str> {
             Some("smoltcp detects losses in its own way: leave `detection` and `early` out")
         }
         _ if arm.sender.acks.is_some() => Some("`acks` is QUIC's: leave it out"),
+        _ if arm.sender.receive_ts => Some("`receivets` is QUIC's: leave it out"),
         _ if arm.sender.advice == Advice::Cap => Some("smoltcp has no pacer: use advice=exit"),
         _ => None,
     }
