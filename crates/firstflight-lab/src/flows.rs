@@ -91,7 +91,7 @@ impl Scenario {
         };
         let now = Time(flow.start.0);
         Ok(FlowPlan {
-            controller: own.controller(rest, self.config(), self.oracle_exit(), now),
+            controller: own.controller(&self.advised(rest), self.config(), self.oracle_exit(), now),
             pacer_burst: self.pacer_burst(rest),
             app: flow.app.clone(),
             start: flow.start,
@@ -125,8 +125,11 @@ impl Scenario {
                 "flows that share a path share their hosts: leave `ecn` and `rtomax` out",
             );
         }
+        if arm.sender.receive_ts {
+            return refused("flows that share a path share their hosts: leave `receivets` out");
+        }
         Ok(FlowPlan {
-            controller: arm.with_oracle(self.oracle_exit()).controller(
+            controller: self.advised(arm).with_oracle(self.oracle_exit()).controller(
                 self.config(),
                 Time(flow.start.0),
                 Seq(0),

@@ -1,9 +1,10 @@
 //! The scenario of a transfer: the path, the object and the hosts, as plain data that every testbed
 //! reads.
 
-use firstflight::Nanos;
+use firstflight::arm::SenderParams;
 use firstflight::controller::Config;
 use firstflight::detection::presets::{Marking, PRESETS};
+use firstflight::{Advice, Arm, Hint, Nanos, units};
 use firstflight_path::Error;
 use firstflight_path::{
     Acks, Effects, Fate, HandoverSettings, Path, Purpose, Queue, Rate, Release, Stream, suggestion,
@@ -157,6 +158,18 @@ impl Scenario {
             initial_window: u64::from(self.iw) * self.host.mss(),
             ..self.host.config()
         })
+    }
+
+    /// The arm with the advice of the path's network element (`scone=`), which its sender knows when the
+    /// connection starts: the element sets it in the packets of the handshake.
+    #[must_use]
+    pub fn advised(&self, arm: &Arm) -> Arm {
+        let Some(bps) = self.path.scone_bps().filter(|_| arm.sender.advice != Advice::Off) else {
+            return *arm;
+        };
+        let advice = Hint::advising(units::Rate(bps / 8));
+        let hint = Some(arm.sender.hint.map_or(advice, |own| own.or_lower(advice)));
+        Arm { sender: firstflight::with!(SenderParams { hint, ..arm.sender }), ..*arm }
     }
 
     /// Lengthens the round trip by up to half a millisecond, depending on the seed; see

@@ -101,6 +101,20 @@ fn gains(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
     Ok(())
 }
 
+/// Measures a link of a gigabit over a satellite.
+fn gigabit(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
+    effort.tell("Careful Resume: a satellite with a gigabit");
+    let path = "rate=1Gbit,rtt=600ms,queue=1bdp";
+    let bytes = if effort.scale == Scale::Glance { 2_000_000 } else { 150_000_000 };
+    let seeds = effort.sample("careful.gigabit");
+    let times = both(effort, seeds, path, bytes, "careful", Before { path, bytes })?;
+    let saved = bootstrap(times.len(), |units| {
+        mean(units, |unit| (times[unit][0] - times[unit][1]) / 600.0)
+    });
+    values.number("gigabit.round-trips", saved).case(path);
+    Ok(())
+}
+
 /// Measures saved parameters from a path that is ten times as fast or has another RTT.
 fn wrong(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
     effort.tell("Careful Resume: wrong saved parameters");
@@ -161,5 +175,6 @@ pub(crate) fn measured(effort: &Effort<'_>, _source: &Source) -> Result<Measured
     let mut values = Values::default();
     gains(effort, &mut values)?;
     wrong(effort, &mut values)?;
+    gigabit(effort, &mut values)?;
     Ok(values.into())
 }

@@ -3,7 +3,7 @@
 use crate::source::{Measure, PAPERS, Paper, Source};
 use crate::{
     abba, best, browser, careful, chirping, cuback, early_retransmit, gvisor, hystart_plus_plus,
-    leo, neqo, prr, rapid_start, rwnd, suss,
+    leo, neqo, prr, rapid_start, rwnd, scone, suss,
 };
 use firstflight_lab::Error;
 use firstflight_path::suggestion;
@@ -22,11 +22,12 @@ const EXPERIMENTS: [(&str, Measure, &[&str], u64); 15] = [
     ("cuback", cuback::measured, cuback::ARMS, 5),
     ("abba", abba::measured, abba::ARMS, 6),
     ("browser", browser::measured, browser::ARMS, 1),
-    ("careful", careful::measured, careful::ARMS, 3),
+    ("careful", careful::measured, careful::ARMS, 4),
     ("leo", leo::measured, leo::ARMS, 3),
     ("suss", suss::measured, suss::ARMS, 7),
     ("chirping", chirping::measured, chirping::ARMS, 3),
     ("rwnd", rwnd::measured, rwnd::ARMS, 3),
+    ("scone", scone::measured, scone::ARMS, 10),
 ];
 
 /// Every document, in the order of the list of experiments.

@@ -1,6 +1,5 @@
 //! Laboratory cases: single trials, and several flows together.
 
-use firstflight::controller::Config;
 use firstflight::{AnyController, Exit, ExitReason, Nanos, Seq, Time};
 use firstflight_lab::Error;
 use firstflight_lab::arms::{NamedArm, parse_arms};
@@ -17,11 +16,8 @@ pub(crate) fn arm(text: &str) -> Result<NamedArm, Error> {
 }
 
 fn controller(ground: &Scenario, arm: &NamedArm, start: Nanos) -> Result<AnyController, Error> {
-    let config = firstflight::with!(Config {
-        initial_window: u64::from(ground.iw) * ground.host.mss(),
-        ..ground.host.config()
-    });
-    Ok(arm.arm()?.with_oracle(ground.oracle_exit()).controller(config, Time(start.0), Seq(0)))
+    let told = ground.advised(arm.arm()?).with_oracle(ground.oracle_exit());
+    Ok(told.controller(ground.config(), Time(start.0), Seq(0)))
 }
 
 fn burst(ground: &Scenario, arm: &NamedArm) -> Result<u64, Error> {

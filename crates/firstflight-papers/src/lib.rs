@@ -39,6 +39,7 @@ mod row;
 mod run;
 mod rwnd;
 mod sample;
+mod scone;
 mod servers;
 mod source;
 mod suss;

@@ -229,6 +229,7 @@ pub(crate) static PAPERS: LazyLock<Vec<Paper>> = LazyLock::new(|| {
         include_str!("../papers/suss.toml"),
         include_str!("../papers/chirping.toml"),
         include_str!("../papers/rwnd.toml"),
+        include_str!("../papers/scone.toml"),
     ];
     let read = |text| toml::from_str(text).expect("every file in papers/ can be read");
     files.into_iter().map(read).collect()

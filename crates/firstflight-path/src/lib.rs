@@ -41,6 +41,7 @@
 //! | `ack` | the receiver sends an ACK per `N` packets that arrive in order, or with `N/rtt` sends N ACKs per idle round trip, timed independently of packets (for the code that simulates the receiver; the simulator implements it) | 1 to 1000; 1 to 100 per round trip | 2 in the simulator |
 //! | `rwnd` | the receiver's buffer: a size (of data, fixed), `auto` (as Linux and QUIC stacks tune it) or `auto:MAX`, MAX as the third number of `tcp_rmem`: 6.291456MB until Linux 6.15, 33.554432MB since (for the code that simulates the receiver) | 1500 B to 1 GB; MAX from 131072 B | unlimited; alone `auto:6.291456MB` |
 //! | `read` | rate at which the receiving application reads from that buffer; needs `rwnd` | as `rate` | at once |
+//! | `scone` | average rate that a network element advises (SCONE): no limit of the path, but known to senders when their connections start (for the code that simulates the sender) | as `rate` | none |
 //! | `gro` | `TIME:BYTES`, packets that the receiving host merges before it acknowledges (for the code that simulates the receiver) | | none; `return=nic`: `20us:65.536kB` |
 //! | `name`, `source` | its name, and the source of its numbers; not printed, not compared | | empty |
 //!

@@ -79,6 +79,7 @@ pub struct Path {
     ack: Option<Acks>,
     rwnd: Option<Rwnd>,
     read: Option<u64>,
+    scone: Option<u64>,
 }
 
 /// Maximum number of acknowledgements that compression merges into one.
@@ -100,7 +101,7 @@ impl PartialEq for Path {
             self.thin,
             self.gro,
             self.comp_sack,
-            (self.ack, self.rwnd, self.read, self.mtu),
+            (self.ack, self.rwnd, self.read, self.mtu, self.scone),
         ) == (
             other.rtt,
             other.delay,
@@ -109,7 +110,7 @@ impl PartialEq for Path {
             other.thin,
             other.gro,
             other.comp_sack,
-            (other.ack, other.rwnd, other.read, other.mtu),
+            (other.ack, other.rwnd, other.read, other.mtu, other.scone),
         ) && (&self.forward, &self.reverse) == (&other.forward, &other.reverse)
     }
 }
@@ -152,6 +153,7 @@ impl Path {
             ack: None,
             rwnd: None,
             read: None,
+            scone: None,
         }
     }
 
@@ -295,6 +297,13 @@ impl Path {
         self
     }
 
+    /// Sets the average rate (bit/s) that a network element advises to senders (SCONE).
+    #[must_use]
+    pub fn with_scone(mut self, bps: Option<u64>) -> Self {
+        self.scone = bps;
+        self
+    }
+
     /// Sets the name and the source of the numbers.
     #[must_use]
     pub fn with_name(
@@ -418,6 +427,12 @@ impl Path {
     /// Rate at which the receiving application reads, bit/s; `None` reads at once.
     pub fn read_bps(&self) -> Option<u64> {
         self.read
+    }
+
+    /// The average rate that a network element advises, bit/s. For the code that simulates the
+    /// sender: the path itself carries what its rate allows.
+    pub fn scone_bps(&self) -> Option<u64> {
+        self.scone
     }
 
     pub(crate) fn gro_given(&self) -> Option<(u64, u64)> {
@@ -611,6 +626,9 @@ impl Path {
                     "with rwnd, such as rwnd=auto",
                 ));
             }
+        }
+        if let Some(bps) = self.scone {
+            value::RATE.check("scone", bps, value::print_rate)?;
         }
         match self.ack {
             Some(Acks::Every(packets)) => value::check_count("ack", packets, 1, MOST_PER_ACK)?,

@@ -106,6 +106,13 @@ pub(crate) const WHOLE: &[Setting<Path>] = &[
         show: |path| path.read_bps().map(print_rate),
         draws: |_| false,
     },
+    Setting {
+        name: "scone",
+        alone: false,
+        read: |path, key, text| Ok(path.with_scone(Some(value::RATE.parse(key, text)?))),
+        show: |path| path.scone_bps().map(print_rate),
+        draws: |_| false,
+    },
 ];
 
 /// `64kB`, `auto` or `auto:26MB`.

@@ -69,6 +69,11 @@ impl Plan {
                 ecn.name()
             )));
         }
+        if arm.sender.receive_ts {
+            return Err(Refused(
+                "no QUIC stack here reports when packets arrived: leave `receivets` out".to_owned(),
+            ));
+        }
         Ok(Plan::new(arm))
     }
 

@@ -41,6 +41,7 @@ fn refusal(arm: &Arm) -> Option<&'static str> {
         _ if arm.sender.rto_max.is_some() => {
             Some("smoltcp bounds its timeout in its own way: leave `rtomax` out")
         }
+        _ if arm.sender.receive_ts => Some("`receivets` is QUIC's: leave it out"),
         _ if arm.sender.advice == Advice::Cap => Some("smoltcp has no pacer: use advice=exit"),
         _ => None,
     }

@@ -5,8 +5,8 @@ use crate::flows::{Access, App, Flows, SharingFlow, Together};
 use crate::outcome::Outcome;
 use crate::record::Recording;
 use crate::scenario::{Hosts, Scenario};
-use firstflight::Nanos;
 use firstflight::detection::ecn::Ecn;
+use firstflight::{Advice, HintSource, Nanos};
 use firstflight_path::{Error, Rwnd};
 use firstflight_sim::quic::LEAST_DATAGRAM;
 use firstflight_sim::tcp;
@@ -166,6 +166,25 @@ impl Info {
                         .join(" or ")
                 ),
             });
+        }
+        if arm.parts().is_some_and(|arm| arm.sender.receive_ts) && !self.obeys_ack_every {
+            return refused(
+                "`receivets` configures the simulator's receiver; no stack on this testbed reports when packets arrived",
+            );
+        }
+        let advised = scenario.path.scone_bps().is_some();
+        if advised && !self.obeys_ack_every {
+            return Err(Error::new(format!(
+                "path `{}`: on the testbed `{}`, no stack receives advice: leave `scone` out and use `@(hint=scone:RATE,advice=exit)`",
+                scenario.path, self.name
+            )));
+        }
+        let own = arm.parts().filter(|arm| arm.sender.advice != Advice::Off);
+        let own = own.and_then(|arm| arm.sender.hint);
+        if advised && own.is_some_and(|hint| hint.source != HintSource::Scone) {
+            return refused(
+                "a sender has one hint, its own or the path's (`scone=`): leave one of them out, or `advice=`",
+            );
         }
         if !self.counts_marks && arm.parts().is_some_and(|arm| arm.avoidance.counts_marks()) {
             return refused(

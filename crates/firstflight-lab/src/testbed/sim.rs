@@ -137,8 +137,16 @@ impl Scenario {
     /// If these hosts do not support them.
     pub fn hosts_of(&self, arm: &NamedArm) -> Result<Hosts, Error> {
         let refused = |why: &str| Err(Error::new(format!("arm `{}`: {why}", arm.label)));
-        let asks = arm.parts().and_then(|arm| arm.sender.acks);
+        let sender = arm.parts().map(|arm| arm.sender);
+        let (asks, receive_ts) =
+            sender.map_or((None, false), |sender| (sender.acks, sender.receive_ts));
         let host = match (asks, self.host) {
+            (_, Hosts::Tcp(_)) if receive_ts => {
+                return refused(
+                    "`receivets` is QUIC's: TCP has timestamps; leave `--transport tcp` out",
+                );
+            }
+            (None, Hosts::Quic(host)) => quic::Host { receive_ts, ..host }.into(),
             (None, host) => host,
             (Some(_), Hosts::Tcp(_)) => {
                 return refused("`acks` is QUIC's (ACK_FREQUENCY): leave `--transport tcp` out");
@@ -148,7 +156,7 @@ impl Scenario {
                     "`acks` has no effect if the receiving host merges packets (`gro=`)",
                 );
             }
-            (_, Hosts::Quic(host)) => quic::Host { asks_acks: asks, ..host }.into(),
+            (_, Hosts::Quic(host)) => quic::Host { asks_acks: asks, receive_ts, ..host }.into(),
         };
         let host = match (arm.parts().and_then(|arm| arm.sender.ecn), host) {
             (None, host) => host,
@@ -226,15 +234,16 @@ impl Scenario {
             observer.on_begin(&self.begin(parts), Time(0));
         }
         if let Sender::Own { own, rest } = &arm.sender {
-            let controller = own.controller(rest, self.config(), self.oracle_exit(), Time(0));
+            let rest = self.advised(rest);
+            let controller = own.controller(&rest, self.config(), self.oracle_exit(), Time(0));
             let outcome = carry(&setup, app, controller, observer)?;
             if own.is_broken() {
                 return Err(Error::new(format!("arm `{}`: its startup broke", arm.label)));
             }
             return Ok(outcome);
         }
-        let controller =
-            parts.with_oracle(self.oracle_exit()).controller(self.config(), Time(0), Seq(0));
+        let told = self.advised(parts).with_oracle(self.oracle_exit());
+        let controller = told.controller(self.config(), Time(0), Seq(0));
         carry(&setup, app, controller, observer)
     }
 
@@ -283,8 +292,8 @@ impl Scenario {
         if matches!(arm.sender, Sender::Own { .. }) {
             return Ok(None);
         }
-        let controller =
-            parts.with_oracle(self.oracle_exit()).controller(self.config(), Time(0), Seq(0));
+        let told = self.advised(parts).with_oracle(self.oracle_exit());
+        let controller = told.controller(self.config(), Time(0), Seq(0));
         Ok(Some((self.setup(host, parts, seed), controller)))
     }
 
@@ -296,8 +305,9 @@ impl Scenario {
 
     /// Arguments that build the controller of this arm.
     fn begin(&self, arm: &Arm) -> Begin {
+        let arm = self.advised(arm);
         let (config, oracle_exit) = (arm.configure(self.config()), self.oracle_exit());
-        Begin { now: Time(0), arm: *arm, config, nxt: Seq(0), oracle_exit }
+        Begin { now: Time(0), arm, config, nxt: Seq(0), oracle_exit }
     }
 }
 

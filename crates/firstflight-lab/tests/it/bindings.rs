@@ -357,6 +357,39 @@ fn quic_gos_rule_makes_a_path_that_marks_everything_usable() {
     }
 }
 
+/// Advice of the path and receive timestamps are the simulator's; each refusal names the way out.
+#[test]
+fn advice_and_receive_timestamps_run_where_there_are_any() {
+    let advised = Path::parse("rapid-slide,scone=20Mbit").expect("a path");
+    for testbed in BUILT_IN.into_iter().filter(|testbed| testbed.available().is_ok()) {
+        let name = testbed.info().name;
+        let hosts = testbed.info().only_hosts();
+        let mut scenario = Scenario::new(advised.clone(), 1_000_000);
+        scenario.host = hosts.unwrap_or(scenario.host);
+        let plain = if name == "linux" { "kernel:cubic" } else { "slowstart" };
+        let checked = testbed.check(&scenario, &arm(plain));
+        assert_eq!(checked.is_ok(), name == "sim", "scone= on {name}: {checked:?}");
+        if let Err(refused) = checked {
+            assert!(refused.to_string().contains("hint=scone:RATE"), "{refused}");
+        }
+    }
+    let sim =
+        BUILT_IN.into_iter().find(|testbed| testbed.info().name == "sim").expect("the simulator");
+    let refusal = |text: &str| {
+        let checked = sim.check(&Scenario::new(advised.clone(), 1_000), &arm(text));
+        checked.err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    let two = refusal("rapid(hint=on)@(hint=saved:9Mbit,advice=exit)");
+    assert!(two.contains("one hint"), "{two}");
+    for text in ["rapid(hint=on)@(hint=saved:9Mbit)", "slowstart@(hint=scone:9Mbit,advice=cap)"] {
+        assert_eq!(refusal(text), "", "{text} runs on a path that advises");
+    }
+    let mut tcp = Scenario::new(advised.clone(), 1_000);
+    tcp.host = firstflight_lab::scenario::hosts_of_tcp("linux").expect("a preset");
+    let stamped = sim.check(&tcp, &arm("slowstart@(receivets=on)"));
+    assert!(stamped.is_err_and(|error| error.to_string().contains("TCP has timestamps")));
+}
+
 #[test]
 fn a_comparison_that_is_stopped_has_no_result() {
     let plan = plan(vec![arm("slowstart")], "rapid-slide");

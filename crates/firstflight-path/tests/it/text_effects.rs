@@ -139,6 +139,17 @@ fn presets_of_the_return_path_have_names() {
         (Some(Rwnd::Auto(26_000_000)), Some(10_000_000))
     );
     assert_eq!(
+        ["geo", "geo,scone=20Mbit"].map(|text| parse(text).scone_bps()),
+        [None, Some(20_000_000)],
+        "what a network element advises"
+    );
+    assert_ne!(parse("geo,scone=20Mbit"), parse("geo"), "senders are told something else");
+    assert_eq!(
+        parse("geo,scone=20Mbit").rate_bps(),
+        parse("geo").rate_bps(),
+        "advice limits nothing"
+    );
+    assert_eq!(
         (parse("geo").sack_compression(), parse("geo,comp_sack=1ms:44").sack_compression()),
         (None, Some((1_000_000, 44)))
     );

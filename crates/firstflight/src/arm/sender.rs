@@ -60,6 +60,9 @@ params! {
         pub hint: Option<Hint> = None,
             "hint" [some "SOURCE:RATE or SOURCE:RATE:AGE, such as saved:20Mbit:600s; sources saved, prefix, scone" if |hint: Hint| hint.rate.0 > 0]
             "rate that earlier connections measured (saved, prefix: careful and rapid(hint=on) may jump) or that the network advises (scone: with advice=)";
+        /// Whether a QUIC receiver reports when packets arrived (draft-ietf-quic-receive-ts).
+        pub receive_ts: bool = false, "receivets" []
+            "ask a QUIC receiver when packets arrived, so that RTT samples are without the delay of ACKs";
         /// Use of the network's advice.
         pub advice: Advice = Advice::Off, "advice" []
             "SCONE advice of the path or of hint=scone: ignored, the end of startup at its BDP, or also the largest pacing rate";
