@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 
 /// For each document: its experiments, the arms that they compare, and the number of measurements that they
 /// announce.
-const EXPERIMENTS: [(&str, Measure, &[&str], u64); 15] = [
+const EXPERIMENTS: [(&str, Measure, &[&str], u64); 16] = [
     ("hystart++", hystart_plus_plus::measured, hystart_plus_plus::ARMS, 15),
     ("rapid-start", rapid_start::measured, rapid_start::production::ARMS, 8),
     ("best", best::measured, best::exits::ARMS, 18),
