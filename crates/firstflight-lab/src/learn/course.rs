@@ -114,3 +114,30 @@ impl Course {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_word_is_refused_with_the_allowed_ones() {
+        for (acts, control, step, expected) in [
+            ("start", "growth", "rtt", "acts `start`: is unknown"),
+            ("startup", "widnow", "rtt", "(did you mean `window`?)"),
+            ("sender", "rate", "rt", "step `rt`: allowed: ack, rtt, or a time from 100us to 10s"),
+            ("sender", "rate", "1us", "step `1us`: allowed:"),
+        ] {
+            let error = Course::parse(acts, control, step).expect_err(step).to_string();
+            assert!(error.contains(expected), "{acts}, {control}, {step}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_decision_has_two_values_where_no_value_of_the_first_ends_startup() {
+        let values =
+            |acts, control| Course::parse(acts, control, "rtt").map(|course| course.values());
+        assert_eq!(values("startup", "growth"), Ok(1));
+        assert_eq!(values("startup", "rate"), Ok(2));
+        assert_eq!(values("sender", "window"), Ok(1));
+    }
+}

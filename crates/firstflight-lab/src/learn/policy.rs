@@ -154,3 +154,82 @@ impl Policy {
         Action { value: before[0], leave }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(layers: &str) -> String {
+        format!(
+            r#"{{"firstflight_policy":1,"acts":"startup","control":"growth","step":"rtt","layers":[{layers}]}}"#
+        )
+    }
+
+    fn layer(rows: usize, inputs: usize, shift: u32) -> String {
+        format!(
+            r#"{{"weights":{:?},"bias":{:?},"shift":{shift}}}"#,
+            vec![vec![1; inputs]; rows],
+            vec![0; rows]
+        )
+    }
+
+    #[test]
+    fn a_decision_is_the_network_in_integers() {
+        let one = r#"{"weights":[[2,0,0,0,0,0,0,0,0,0,0,-3]],"bias":[17],"shift":2}"#;
+        let policy = Policy::parse(&text(one)).expect("a policy");
+        let mut seen = [0; FEATURES];
+        (seen[0], seen[11]) = (50, 20);
+        // (2 * 50 - 3 * 20 + 17) >> 2
+        assert_eq!(policy.decide(&seen), Action { value: 14, leave: false });
+        seen[11] = MOST;
+        assert_eq!(policy.decide(&seen).value, -ONE, "a decision is cut to -1");
+        let two = format!("{},{}", one, r#"{"weights":[[-1]],"bias":[5],"shift":0}"#);
+        let policy = Policy::parse(&text(&two)).expect("a policy");
+        assert_eq!(policy.decide(&seen).value, 5, "a hidden output is cut to 0");
+    }
+
+    #[test]
+    fn the_largest_numbers_do_not_overflow() {
+        let most = |inputs: usize| {
+            format!(
+                r#"{{"weights":{:?},"bias":{:?},"shift":0}}"#,
+                vec![vec![127; inputs]; WIDEST],
+                vec![MOST_BIAS; WIDEST]
+            )
+        };
+        let last = r#"{"weights":[W],"bias":[-16777216],"shift":24}"#
+            .replace('W', &format!("{:?}", vec![-128; WIDEST]));
+        let layers = format!("{},{},{last}", most(FEATURES), most(WIDEST));
+        let policy = Policy::parse(&text(&layers)).expect("a policy");
+        assert_eq!(policy.decide(&[MOST; FEATURES]).value, -2);
+    }
+
+    #[test]
+    fn a_file_that_is_no_policy_is_refused_in_one_line() {
+        let good = text(&layer(1, FEATURES, 6));
+        assert!(Policy::parse(&good).is_ok(), "{good}");
+        let cases = [
+            (String::new(), "EOF while parsing"),
+            ("[".repeat(100_000), "invalid type: sequence"),
+            (good.replace(":1,\"acts", ":2,\"acts"), "firstflight_policy 2: allowed: 1"),
+            (good.replace("growth", "growht"), "did you mean `growth`?"),
+            (good.replace("\"step\"", "\"steps\""), "unknown field"),
+            (good.replace("[[1", "[[1.5"), "expected i8"),
+            (good.replace("[[1", "[[128"), "expected i8"),
+            (text(""), "0 layers; allowed: 1 to 4"),
+            (text(&layer(1, 3, 6)), "layer 1: 3 weights in a row for 12 inputs"),
+            (text(&layer(0, 0, 6)), "layer 1: 0 rows of weights"),
+            (text(&layer(65, FEATURES, 6)), "layer 1: 65 rows of weights; allowed: 1 to 64"),
+            (text(&layer(1, FEATURES, 25)), "shift 25; allowed: 0 to 24"),
+            (text(&layer(2, FEATURES, 6)), "layer 1: 2 outputs; a decision of this policy has 1"),
+            (good.replace("\"bias\":[0]", "\"bias\":[0,0]"), "2 biases for 1 rows"),
+            (good.replace("\"bias\":[0]", "\"bias\":[-2147483648]"), "bias -2147483648; allowed"),
+        ];
+        for (given, expected) in cases {
+            let error =
+                Policy::parse(&given).expect_err(&given[..given.len().min(200)]).to_string();
+            assert!(error.contains(expected), "expected `{expected}`: {error}");
+            assert!(!error.contains('\n'), "one line: {error}");
+        }
+    }
+}

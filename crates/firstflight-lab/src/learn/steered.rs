@@ -255,3 +255,21 @@ impl Startup for Steered {
         visit("learned_decided", self.watch.decided().map_or(0, |at| at.0));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn powers_of_two_are_exact_and_the_others_are_between() {
+        assert_eq!(
+            [power(0), power(32), power(64), power(-32)],
+            [UNIT, 2 * UNIT, 4 * UNIT, UNIT / 2]
+        );
+        for k in 0..32 {
+            let exact = libm::exp2(f64::from(k) / 32.0) * UNIT as f64;
+            assert_eq!(POWERS[k as usize], exact.round() as u64, "2^({k}/32)");
+        }
+        assert!((-480..960).all(|of| power(of) <= power(of + 1)), "a larger power is smaller");
+    }
+}

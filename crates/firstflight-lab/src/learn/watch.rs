@@ -167,3 +167,26 @@ impl Watch {
         seen
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_logarithm_is_exact_at_powers_of_two_and_never_falls() {
+        for (value, expected) in
+            [(0, 0), (1, 0), (2, 64), (3, 96), (10, 3 * 64 + 16), (1 << 20, 1280)]
+        {
+            assert_eq!(log2(value), expected, "log2({value}) in units of 1/64");
+        }
+        let logs: Vec<i32> = (0..5_000).map(log2).collect();
+        assert!(logs.is_sorted(), "a larger value has a smaller logarithm");
+        assert_eq!(log2(u64::MAX), MOST, "the largest value is cut");
+    }
+
+    #[test]
+    fn a_ratio_is_cut_at_the_largest_value() {
+        assert_eq!([ratio(1, 2), ratio(3, 1), ratio(1, 0)], [32, 192, 64]);
+        assert_eq!(ratio(u64::MAX, 1), MOST);
+    }
+}

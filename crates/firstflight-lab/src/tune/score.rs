@@ -186,3 +186,154 @@ fn p95(mut values: Vec<u64>) -> u64 {
     let at = (values.len() * 95).div_ceil(100).saturating_sub(1);
     if values.is_empty() { 0 } else { *values.select_nth_unstable(at).1 }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+    const NO_LIMITS: Limits = Limits { loss_points: None, queue_ms: None, slower_pct: None };
+
+    fn judge(objective: Objective) -> Judge {
+        Judge { objective, limits: NO_LIMITS }
+    }
+
+    /// Connections of 100 ms, 101 ms, ... without loss or queueing.
+    fn base(count: u64) -> Vec<Sample> {
+        (0..count)
+            .map(|k| Sample { ttlb_ns: (100 + k) * MS, loss_ppb: 0, queue_p99_us: 0 })
+            .collect()
+    }
+
+    fn changed(base: &[Sample], change: impl Fn(usize, &mut Sample)) -> Vec<Sample> {
+        let mut arm = base.to_vec();
+        arm.iter_mut().enumerate().for_each(|(index, sample)| change(index, sample));
+        arm
+    }
+
+    #[test]
+    fn the_default_costs_nothing() {
+        let base = base(200);
+        for objective in [Objective::Time, Objective::P95, Objective::TimeAndLoss(3.0)] {
+            let of = judge(objective).of(&base, &base, None);
+            let expected = Measured { cost: 0.0, allowed: true, log_pct: 0.0, loss_points: 0.0 };
+            assert_eq!(of, expected, "{objective}");
+            assert_eq!(judge(objective).gain(of.cost), 0.0, "{objective}");
+        }
+    }
+
+    #[test]
+    fn a_tenth_less_time_on_every_connection_is_a_gain_of_ten_percent() {
+        let base = base(200);
+        let arm = changed(&base, |_, sample| sample.ttlb_ns = sample.ttlb_ns * 9 / 10);
+        for objective in [Objective::Time, Objective::P95] {
+            let of = judge(objective).of(&base, &arm, None);
+            let gain = judge(objective).gain(of.cost);
+            assert!(of.allowed && (gain - 10.0).abs() < 1e-9, "{objective}: {gain} %");
+        }
+        let dear = judge(Objective::TimeAndLoss(2.0));
+        let arm = changed(&arm, |_, sample| sample.loss_ppb = 5 * 10_000_000);
+        let of = dear.of(&base, &arm, None);
+        assert_eq!(of.loss_points, 5.0);
+        let expected = 100.0 * libm::log(0.9) + 10.0;
+        assert!((of.cost - expected).abs() < 1e-9, "{} for five points at 2 %", of.cost);
+    }
+
+    #[test]
+    fn a_candidate_that_breaks_a_limit_costs_more_than_any_that_keeps_it() {
+        let base = base(200);
+        let judge = judge(Objective::Time);
+        let slow = changed(&base, |index, sample| {
+            // Within the share of slower connections, and far slower.
+            if index < 7 {
+                sample.ttlb_ns *= 1_000;
+            }
+        });
+        let keeps = judge.of(&base, &slow, None);
+        assert!(keeps.allowed, "7 of 200 connections are slower: {keeps:?}");
+        let lossy = |points: f64| {
+            changed(&base, |_, sample| {
+                sample.ttlb_ns /= 10;
+                sample.loss_ppb = (points * 1e7) as u64;
+            })
+        };
+        let usable = USABLE * LOSS_POINTS;
+        assert!(judge.of(&base, &lossy(usable), None).allowed, "{usable} points are within");
+        let costs = [1.1, 2.0, 4.0].map(|times| {
+            let of = judge.of(&base, &lossy(times * usable), None);
+            assert!(!of.allowed, "{times} times what may be used");
+            of.cost
+        });
+        assert!(keeps.cost < costs[0] && costs.is_sorted(), "{} and {costs:?}", keeps.cost);
+    }
+
+    #[test]
+    fn each_limit_can_be_moved() {
+        let base = base(200);
+        let limits = |limits: Limits| Judge { objective: Objective::Time, limits };
+        let delayed = changed(&base, |_, sample| sample.queue_p99_us = 10_000);
+        assert!(!limits(NO_LIMITS).of(&base, &delayed, None).allowed, "10 ms, 5 ms are allowed");
+        let wide = Limits { queue_ms: Some(20.0), ..NO_LIMITS };
+        assert!(limits(wide).of(&base, &delayed, None).allowed, "10 ms, 20 ms are allowed");
+        let slower = changed(&base, |index, sample| {
+            if index % 10 == 0 {
+                sample.ttlb_ns = sample.ttlb_ns * 3 / 2;
+            }
+        });
+        assert!(!limits(NO_LIMITS).of(&base, &slower, None).allowed, "10 % are slower");
+        let wide = Limits { slower_pct: Some(20.0), ..NO_LIMITS };
+        assert!(limits(wide).of(&base, &slower, None).allowed, "10 % are slower, 20 % are allowed");
+    }
+
+    #[test]
+    fn the_95th_percentile_is_the_smallest_value_that_95_percent_do_not_exceed() {
+        assert_eq!(p95((1..=100).rev().collect()), 95);
+        assert_eq!(p95(vec![7]), 7);
+        assert_eq!(p95(Vec::new()), 0);
+        let base = base(100);
+        // The five slowest connections are not in it.
+        let arm = changed(&base, |index, sample| {
+            if index >= 95 {
+                sample.ttlb_ns /= 2;
+            }
+        });
+        let p95 = judge(Objective::P95);
+        assert!(p95.of(&base, &arm, None).cost < 0.0, "the five slowest are no longer the slowest");
+        let arm = changed(&base, |index, sample| {
+            if index >= 95 {
+                sample.ttlb_ns *= 2;
+            }
+        });
+        let free = Limits { slower_pct: Some(100.0), ..NO_LIMITS };
+        let p95 = Judge { limits: free, ..p95 };
+        assert_eq!(p95.of(&base, &arm, None).cost, 0.0, "the five slowest are even slower");
+    }
+
+    #[test]
+    fn a_difference_has_an_interval_around_it() {
+        let base = base(400);
+        let judge = judge(Objective::Time);
+        let arm = changed(&base, |index, sample| {
+            sample.ttlb_ns = sample.ttlb_ns * (90 + index as u64 % 7) / 100;
+        });
+        let same = judge.more(&base, &arm, &arm, 0.99);
+        assert_eq!((same.low, same.value, same.high), (0.0, 0.0, 0.0));
+        let more = judge.more(&base, &base, &arm, 0.99);
+        let less = judge.more(&base, &arm, &base, 0.99);
+        assert!(more.low > 5.0 && more.high < 10.0, "{more:?}: from 4 to 10 % each");
+        assert!((more.value + less.value).abs() < 1e-9, "{more:?} is not minus {less:?}");
+        let narrow = judge.more(&base, &base, &arm, 0.5);
+        assert!(narrow.high - narrow.low < more.high - more.low, "{narrow:?} in {more:?}");
+    }
+
+    #[test]
+    fn an_objective_prints_as_it_parses() {
+        for text in ["time", "p95", "time+loss:0.5"] {
+            assert_eq!(text.parse::<Objective>().map(|of| of.to_string()), Ok(text.to_owned()));
+        }
+        for wrong in ["", "Time", "time+loss:", "time+loss:-1", "time+loss:nan", "p99"] {
+            let error = wrong.parse::<Objective>().expect_err(wrong);
+            assert!(error.contains("allowed: time, p95, or time+loss:W"), "{wrong}: {error}");
+        }
+    }
+}
