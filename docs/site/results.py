@@ -29,6 +29,7 @@ NAMES = {
     "leo": "Low orbits and receive windows",
     "suss": "SUSS",
     "chirping": "Paced Chirping",
+    "scone": "SCONE",
     "rwnd": "Flow control and faster startups",
 }
 # Words that state size, and colours that everybody tells apart beside them.

@@ -102,6 +102,7 @@ fn ended(answer: &Answer) -> Option<&str> {
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A controller that is compared with ours.
+#[expect(clippy::large_enum_variant, reason = "one per command")]
 enum Held {
     Stack(&'static StackArm),
     /// The name after `kernel:`.

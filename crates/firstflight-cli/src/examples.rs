@@ -35,8 +35,8 @@ Examples:
 
 pub(crate) const REPORT: &str = "\
 Examples:
-  firstflight ab --population cdn --flows 400 --arms rapid,plumb --json ab.json
-  firstflight report ab.json                            # writes ab.html, without running the test again";
+  firstflight ab --population cdn --arms rapid,plumb --json ab.json
+  firstflight report ab.json                            # writes ab.html";
 
 pub(crate) const CHECK: &str = "\
 Examples:

@@ -101,15 +101,12 @@ fn by_rate(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
         let add = |values: &mut Values, of: &str, what| {
             add(values, &format!("{name}.{of}"), &trials, cells.len(), what);
         };
-        match name {
-            "below" => {
-                add(values, "time", Change::Time);
-                add(values, "loss", Change::Loss);
-            }
-            _ => {
-                add(values, "loss", Change::Loss);
-                add(values, "time", Change::Time);
-            }
+        if name == "below" {
+            add(values, "time", Change::Time);
+            add(values, "loss", Change::Loss);
+        } else {
+            add(values, "loss", Change::Loss);
+            add(values, "time", Change::Time);
         }
         if name == "honest" {
             add(values, "queue", Change::Queue);

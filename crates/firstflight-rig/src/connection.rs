@@ -98,6 +98,7 @@ const RECEIVER: SocketAddr = address(2, 50_000);
 
 impl<'a> Connection<'a> {
     /// Starts the receiver's handshake at `now`.
+    #[expect(clippy::large_types_passed_by_value, reason = "it is moved into its place once")]
     pub(crate) fn new(
         shared: &Shared<'_>,
         plan: FlowPlan,

@@ -57,6 +57,7 @@ const TRIAL: &[&str] = &[
     "rtos",
     "spurious_losses",
     "limited_by",
+    "ecn_failure",
     "limited",
     "drops",
     "recoveries",

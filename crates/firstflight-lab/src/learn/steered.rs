@@ -17,9 +17,9 @@ const UNIT: u64 = 1 << 16;
 
 /// `2^(k/32)` in units of 1/65536, rounded.
 const POWERS: [u64; 32] = [
-    65536, 66971, 68438, 69936, 71468, 73032, 74632, 76266, 77936, 79642, 81386, 83169, 84990,
-    86851, 88752, 90696, 92682, 94711, 96785, 98905, 101070, 103283, 105545, 107856, 110218,
-    112631, 115098, 117618, 120194, 122825, 125515, 128263,
+    65_536, 66_971, 68_438, 69_936, 71_468, 73_032, 74_632, 76_266, 77_936, 79_642, 81_386, 83_169,
+    84_990, 86_851, 88_752, 90_696, 92_682, 94_711, 96_785, 98_905, 101_070, 103_283, 105_545,
+    107_856, 110_218, 112_631, 115_098, 117_618, 120_194, 122_825, 125_515, 128_263,
 ];
 
 /// `2^(of / 32)` in units of 1/65536, for `of` from -480 to 960.
@@ -109,7 +109,7 @@ impl Steered {
         let sender = self.course.acts == Acts::Sender;
         let Action { value, leave } = self.action;
         let times = |bytes: u64, factor: u64| {
-            u64::try_from(u128::from(bytes) * u128::from(factor) >> 16).unwrap_or(u64::MAX)
+            u64::try_from((u128::from(bytes) * u128::from(factor)) >> 16).unwrap_or(u64::MAX)
         };
         let (target, cwnd, ends) = match self.course.control {
             Control::Growth if value >= 0 => return Verdict::Stay,
@@ -210,7 +210,7 @@ impl Startup for Steered {
 
     fn reach(&self, max_fs: u64, w: Window, _cx: &Context) -> u64 {
         let factor = u128::from(self.growth() + UNIT);
-        let reach = u64::try_from(u128::from(max_fs) * factor >> 16).unwrap_or(u64::MAX);
+        let reach = u64::try_from((u128::from(max_fs) * factor) >> 16).unwrap_or(u64::MAX);
         if w.in_slow_start() { reach } else { 0 }
     }
 

@@ -324,8 +324,8 @@ fn only_options_without_an_enumerable_range_are_left_out() {
         "best queue",
         "oracle exit",
         "sender maxrate",
-        "sender hint",
         "sender rtomax",
+        "sender hint",
     ];
     assert_eq!(described, expected);
 }

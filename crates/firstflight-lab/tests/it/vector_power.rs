@@ -175,6 +175,7 @@ const UNSEEN: &[(&[&str], &str)] = &[
         ],
         "no queue builds up below 32 packets",
     ),
+    (&["rapid(hint=on)"], "the sender has no hint"),
     (&["hystart++(skip=on)"], "the first round has nothing to compare with"),
     (&["hystart++(rearm=rto)"], "no rise in the slow start behind a timeout"),
     (&["search(extra=15)"], "no RTT grows that far"),

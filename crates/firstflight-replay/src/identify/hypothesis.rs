@@ -14,6 +14,7 @@ const PLENTY: u64 = 1 << 40;
 
 /// The sender, with everything that determines its sending.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all are arms, and there are few")]
 pub(super) enum Kind {
     /// One of our arms.
     Arm(Arm),

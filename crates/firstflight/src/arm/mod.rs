@@ -418,13 +418,12 @@ impl Arm {
             );
         }
         match self.sender.hint.map(|hint| hint.source) {
-            None => {}
             Some(HintSource::Scone) if self.sender.advice == Advice::Off => {
                 return Err(
                     "hint=scone is advice of the network: say what to do with it, advice=exit or advice=cap",
                 );
             }
-            Some(HintSource::Scone) => {}
+            None | Some(HintSource::Scone) => {}
             Some(_) if self.startup.uses_hint() => {}
             Some(_) if matches!(self.startup, StartupSpec::Careful(_)) => {
                 return Err("careful(saved=..) knows its window: leave hint= out");

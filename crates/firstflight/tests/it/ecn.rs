@@ -15,6 +15,7 @@ fn marked(path: &mut Validation, first: u64, count: u64, ms: u64) -> Vec<u64> {
     (first..first + count).filter(|number| path.on_send(*number, at(ms), PTO)).collect()
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "a report without counts has `None`")]
 fn counts(ect0: u64, ce: u64) -> Option<Counts> {
     Some(Counts { ect0, ect1: 0, ce })
 }
