@@ -39,6 +39,7 @@ impl Pacer {
     }
 
     /// Adds the tokens for `rate` since the last call; nothing if the clock went back.
+    #[doc(hidden)]
     #[inline]
     pub fn fill(&mut self, now: Time, rate: Rate) {
         if now <= self.filled {
@@ -50,6 +51,7 @@ impl Pacer {
     }
 
     /// Time until `len` bytes (at most 2^30) may leave; zero if they may leave now.
+    #[doc(hidden)]
     #[inline]
     pub fn wait(&self, len: u64, rate: Rate) -> Nanos {
         // A bucket smaller than the packet would never admit it, so a full bucket is enough.
@@ -151,6 +153,7 @@ impl Pacer {
     }
 
     /// Takes `len` bytes (at most 2^30) from the bucket.
+    #[doc(hidden)]
     #[inline]
     pub fn take(&mut self, len: u64) {
         self.tokens = self.tokens.saturating_sub(len * SCALE);
