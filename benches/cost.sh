@@ -46,10 +46,10 @@ awk '{ cost[$1] = $2 }
         if (cost[many] && cost[one]) printf "%-18s %14.2f of %s; the goal is %s\n", many, cost[many] / cost[one], one, goal
     }
     END {
-        bound("quic-30ms", 735); bound("quic-600ms", 795); bound("quic-30ms-loss", 730); bound("quic-600ms-loss", 755)
-        bound("tcp-30ms", 1000); bound("tcp-600ms", 1220); bound("tcp-30ms-loss", 990); bound("tcp-600ms-loss", 1210)
-        bound("quic-1", 790); bound("quic-10", 880); bound("quic-100", 940); bound("quic-1000", 1510)
-        bound("tcp-1", 1060); bound("tcp-10", 1090); bound("tcp-100", 1130); bound("tcp-1000", 1185)
+        bound("quic-30ms", 765); bound("quic-600ms", 830); bound("quic-30ms-loss", 755); bound("quic-600ms-loss", 780)
+        bound("tcp-30ms", 1015); bound("tcp-600ms", 1240); bound("tcp-30ms-loss", 1000); bound("tcp-600ms-loss", 1230)
+        bound("quic-1", 840); bound("quic-10", 935); bound("quic-100", 1000); bound("quic-1000", 1605)
+        bound("tcp-1", 1140); bound("tcp-10", 1170); bound("tcp-100", 1210); bound("tcp-1000", 1270)
         ratio("quic-30ms-bbr3", "quic-30ms-loss", 1.5)
         ratio("quic-100", "quic-1-of-100", 1.3); ratio("quic-1000", "quic-1-of-1000", 1.6)
         ratio("tcp-100", "tcp-1-of-100", 1.3); ratio("tcp-1000", "tcp-1-of-1000", 1.6)
