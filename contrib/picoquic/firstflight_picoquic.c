@@ -5,12 +5,11 @@
  * packet numbers used since the last report are one send, at the time of the latest of them. */
 #include "firstflight_picoquic.h"
 
+#include "../adapter.h"
+
 #include <picoquic_internal.h>
 
 #include <cc_common.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* What a lost packet takes of the bytes in transit beside its reported length: the tag of QUIC's ciphers. */
 #define TAG 16
@@ -29,7 +28,7 @@ struct state {
     uint64_t sent;
     ff_time now, idle_since;
     /* What belongs to the ACK that is being processed. */
-    uint64_t rtt, lost, lost_end, largest_end;
+    uint64_t rtt, lost, lost_end;
     int in_ack, marked;
     /* Packets declared lost since the window was last cut, and how many of them have arrived after all. */
     uint64_t episode_lost, episode_arrived, episode_from;
@@ -38,33 +37,13 @@ struct state {
 
 int firstflight_picoquic_why(char const *arm, char *why, size_t length) {
     static char const *const trains[] = {"plumb", "suss", "chirping"};
-    struct ff_config config = {.size = sizeof config, .transport = FF_QUIC, .mss = 1252};
+    char const *train = begins_with(arm, trains, sizeof trains / sizeof *trains);
     if (strlen(arm) >= sizeof ((struct state *)0)->arm) return snprintf(why, length, "the text is too long"), -1;
-    for (size_t i = 0; i < sizeof trains / sizeof *trains; i++)
-        if (!strncmp(arm, trains[i], strlen(trains[i])))
-            return snprintf(why, length, "%s sends packet trains, and the pacer of picoquic has one rate", trains[i]), -1;
-    void *memory = malloc(ff_sender_size());
-    int code = memory ? ff_sender_init(memory, arm, &config, 0) : FF_NULL;
-    int l4s = code == FF_OK && ff_is_l4s(memory);
-    if (l4s) snprintf(why, length, "it needs packets marked ECT(1)");
-    else if (code != FF_OK) snprintf(why, length, "%s", memory ? ff_last_error(memory) : "no memory");
-    free(memory);
-    return code == FF_OK && !l4s ? 0 : -1;
+    if (train) return snprintf(why, length, "%s sends packet trains, and the pacer of picoquic has one rate", train), -1;
+    return try_arm(arm, 1252, why, length);
 }
 
 static uint64_t srtt(picoquic_path_t const *path) { return path->rtt_is_initialized ? path->smoothed_rtt * 1000 : 0; }
-
-/* Most bytes that may be in flight: the window, or what a recovery admits. */
-static uint64_t admitted(struct ff_sender const *sender, uint64_t inflight) {
-    if (!ff_in_recovery(sender)) return ff_cwnd(sender);
-    uint64_t least = 0, most = ff_cwnd(sender) + 1;
-    while (most - least > 1) {
-        uint64_t middle = least + (most - least) / 2;
-        if (ff_can_send(sender, middle, inflight)) least = middle;
-        else most = middle;
-    }
-    return inflight + least;
-}
 
 /* Gives picoquic the window and the rate, after an event. */
 static void apply(struct state *s, picoquic_path_t *path) {

@@ -4,9 +4,7 @@
  * the ACK: the sender returns to its state before the ACK and receives both as one. Its clock counts milliseconds. */
 #include "firstflight_quicly.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "../adapter.h"
 
 #define MS UINT64_C(1000000)
 
@@ -27,17 +25,6 @@ static struct state *state_of(quicly_cc_t const *cc) {
 }
 
 static uint64_t srtt(struct state const *s, quicly_loss_t const *loss) { return s->begun ? loss->rtt.smoothed * MS : 0; }
-
-static uint64_t admitted(struct ff_sender const *sender, uint64_t inflight) {
-    if (!ff_in_recovery(sender)) return ff_cwnd(sender);
-    uint64_t least = 0, most = ff_cwnd(sender) + 1;
-    while (most - least > 1) {
-        uint64_t middle = least + (most - least) / 2;
-        if (ff_can_send(sender, middle, inflight)) least = middle;
-        else most = middle;
-    }
-    return inflight + least;
-}
 
 /* Gives quicly the window, and what its pacer reads: it releases two windows in an RTT, or one while a jump is spread. */
 static void apply(struct state *s, quicly_cc_t *cc, quicly_loss_t const *loss, int64_t now) {
@@ -150,18 +137,10 @@ static void init(quicly_init_cc_t *super, quicly_cc_t *cc, uint32_t window, int6
 
 int firstflight_quicly_use(struct firstflight_quicly *self, char const *arm, quicly_context_t *context, char *why, size_t length) {
     static char const *const refused[] = {"bbr", "plumb", "suss", "chirping"};
-    struct ff_config config = {.size = sizeof config, .transport = FF_QUIC, .mss = 1200};
+    char const *pacer = begins_with(arm, refused, sizeof refused / sizeof *refused);
     if (strlen(arm) >= sizeof self->arm) return snprintf(why, length, "the text of the arm is too long"), -1;
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-        if (!strncmp(arm, refused[i], strlen(refused[i])))
-            return snprintf(why, length, "%s needs a pacer of its own; quicly's releases one or two windows in an RTT", refused[i]), -1;
-    void *memory = malloc(ff_sender_size());
-    int code = memory ? ff_sender_init(memory, arm, &config, 0) : FF_NULL;
-    int l4s = code == FF_OK && ff_is_l4s(memory);
-    if (l4s) snprintf(why, length, "it needs packets marked ECT(1)");
-    else if (code != FF_OK) snprintf(why, length, "%s", memory ? ff_last_error(memory) : "no memory");
-    free(memory);
-    if (code != FF_OK || l4s) return -1;
+    if (pacer) return snprintf(why, length, "%s needs a pacer of its own; quicly's releases one or two windows in an RTT", pacer), -1;
+    if (try_arm(arm, 1200, why, length)) return -1;
     memset(self, 0, sizeof *self);
     self->super.cb = init;
     self->type = (struct st_quicly_cc_type_t){"firstflight", &self->super, on_acked, on_lost, on_persistent_congestion, on_sent, on_switch,
