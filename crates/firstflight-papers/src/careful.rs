@@ -2,7 +2,7 @@
 
 use super::cuback::{WITHOUT_END, between};
 use super::grid::each_seed;
-use super::lab::{Sender, Vary, arm, together};
+use super::lab::{Sender, Vary, arm, completion_ms, together};
 use super::sample::{Interval, bootstrap, mean, sum};
 use super::{Effort, Measured, Source, Values};
 use crate::Scale;
@@ -42,10 +42,6 @@ fn trial(path: &str, bytes: u64, arm: &NamedArm, seed: u64) -> Result<Outcome, E
     Scenario::new(Path::parse(path)?, bytes).jittered(seed).simulate(arm, seed, None)
 }
 
-fn ms(outcome: &Outcome) -> f64 {
-    outcome.delivered_after.map_or(f64::NAN, |after| after.0 as f64 / 1e6)
-}
-
 /// Completion times of both arms, the second resumed from `before`, seed by seed.
 fn both(
     effort: &Effort<'_>,
@@ -58,7 +54,10 @@ fn both(
     let plain = arm("slowstart")?;
     each_seed(effort, seeds, |seed| {
         let careful = resumed(careful, before, seed)?;
-        Ok([ms(&trial(path, bytes, &plain, seed)?), ms(&trial(path, bytes, &careful, seed)?)])
+        Ok([
+            completion_ms(&trial(path, bytes, &plain, seed)?),
+            completion_ms(&trial(path, bytes, &careful, seed)?),
+        ])
     })
 }
 
@@ -143,7 +142,7 @@ fn wrong(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
         let careful = resumed("careful", Before { path: earlier, bytes: LONG }, 1)?;
         let other = trial(path, 1_000_000, &careful, 1)?;
         let of = |outcome: &Outcome| {
-            format!("{:.3} ms, {} packets", ms(outcome), outcome.counters.packets_sent)
+            format!("{:.3} ms, {} packets", completion_ms(outcome), outcome.counters.packets_sent)
         };
         values.exact("wrong.rtt", of(&other), of(&own), of(&other) == of(&own)).case(what);
     }

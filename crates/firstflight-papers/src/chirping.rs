@@ -3,7 +3,7 @@
 
 use super::cuback::{WITHOUT_END, between, share as second};
 use super::grid::{each_seed, grid};
-use super::lab::{Sender, Vary, arm, together, watch};
+use super::lab::{Sender, Vary, arm, completion_ms, queue_p99_ms, together, watch};
 use super::sample::{Interval, bootstrap, mean};
 use super::{Effort, Measured, Source, Values};
 use firstflight::Nanos;
@@ -11,7 +11,7 @@ use firstflight_lab::Error;
 use firstflight_lab::scenario::Scenario;
 use firstflight_path::Path;
 use firstflight_sim::observe::Signals;
-use firstflight_sim::{Observer, Outcome, Snapshot};
+use firstflight_sim::{Observer, Snapshot};
 
 /// The arms that the experiments compare.
 pub(crate) const ARMS: &[&str] = &["slowstart", "hystart++", "bbr", "chirping"];
@@ -67,10 +67,6 @@ fn alone(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
     Ok(())
 }
 
-fn p99_ms(outcome: &Outcome) -> f64 {
-    outcome.queue_us.value_at_quantile(0.99) as f64 / 1e3
-}
-
 fn compared(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
     let seeds = effort.sample("chirping.compared");
     let cells = RATES
@@ -83,9 +79,7 @@ fn compared(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
         &cells,
         ARMS,
         seeds,
-        |_, outcome| {
-            [outcome.delivered_after.map_or(f64::NAN, |at| at.0 as f64 / 1e6), p99_ms(outcome)]
-        },
+        |_, outcome| [completion_ms(outcome), queue_p99_ms(outcome)],
     )?;
     for (cell, mbps) in RATES.into_iter().enumerate() {
         let case = format!("{mbps} Mbit/s");

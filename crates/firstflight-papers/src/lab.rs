@@ -51,6 +51,21 @@ pub(crate) fn own_exit(outcome: &Outcome) -> Option<&Exit> {
     outcome.exit.as_ref().filter(|exit| !by_network.contains(&exit.reason))
 }
 
+/// Completion time, ms; not a number if the object was not delivered.
+pub(crate) fn completion_ms(outcome: &Outcome) -> f64 {
+    outcome.delivered_after.map_or(f64::NAN, |after| after.0 as f64 / 1e6)
+}
+
+/// Goodput of an object of this size, Mbit/s; 0 if it was not delivered.
+pub(crate) fn goodput_mbps(outcome: &Outcome, bytes: u64) -> f64 {
+    outcome.delivered_after.map_or(0.0, |after| bytes as f64 * 8e3 / after.0.max(1) as f64)
+}
+
+/// 99th percentile of the queueing delay, ms.
+pub(crate) fn queue_p99_ms(outcome: &Outcome) -> f64 {
+    outcome.queue_us.value_at_quantile(0.99) as f64 / 1e3
+}
+
 /// One of several flows.
 pub(crate) struct Sender<'a> {
     /// Arm.

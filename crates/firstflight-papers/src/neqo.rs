@@ -1,6 +1,7 @@
 //! The first window reduction after slow start: numbers from an issue of neqo.
 
 use super::grid::grid;
+use super::lab::goodput_mbps;
 use super::sample::mean;
 use super::source::published;
 use super::{Effort, Measured, Source, Values};
@@ -17,10 +18,7 @@ const CUTS: [&str; 3] = ["0.7", "0.5", "0.4"];
 
 /// Goodput in Mbit/s and recoveries.
 fn seen(ground: &Scenario, outcome: &Outcome) -> (f64, f64) {
-    let rate = outcome
-        .delivered_after
-        .map_or(0.0, |after| ground.bytes as f64 * 8e3 / after.0.max(1) as f64);
-    (rate, outcome.counters.recoveries as f64)
+    (goodput_mbps(outcome, ground.bytes), outcome.counters.recoveries as f64)
 }
 
 /// Measures the document's claims.

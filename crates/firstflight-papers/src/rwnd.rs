@@ -5,6 +5,7 @@ use super::best::buffers::{RECOMMENDED, rate};
 use super::best::links::LINKS;
 use super::figure::{Figure, Series, Shape, axis};
 use super::grid::{Grid, grid};
+use super::lab::completion_ms;
 use super::sample::{Interval, bootstrap, mean};
 use super::{Effort, Measured, Scale, Source, Values};
 use firstflight_lab::Error;
@@ -76,9 +77,7 @@ impl Times {
         }
         let seeds = effort.sample("rwnd.kept");
         let what = format!("rwnd: startups behind flow control, {transport}");
-        let grid = grid(effort, &what, &cells, ARMS, seeds, |_, done| {
-            done.delivered_after.map_or(f64::NAN, |after| after.0 as f64 / 1e6)
-        })?;
+        let grid = grid(effort, &what, &cells, ARMS, seeds, |_, done| completion_ms(done))?;
         Ok(Times { transport, seeds: seeds as usize, grid })
     }
 

@@ -1,6 +1,7 @@
 //! SCONE: throughput advice as a bound of startups, honest, below and above the path, stale, and behind a policer.
 
 use super::grid::{Grid, grid};
+use super::lab::{completion_ms, queue_p99_ms};
 use super::sample::{Interval, bootstrap, mean};
 use super::{Effort, Measured, Source, Values};
 use firstflight_lab::Error;
@@ -34,10 +35,9 @@ const PATHS: [(u64, &str, u64); 3] = [
 type Trial = [f64; 3];
 
 fn read(_: &Scenario, done: &Outcome) -> Trial {
-    let ms = done.delivered_after.map_or(f64::NAN, |after| after.0 as f64 / 1e6);
     let sent = done.counters.packets_sent.max(1) as f64;
     let lost = 100.0 * done.counters.packets_dropped as f64 / sent;
-    [ms, lost, done.queue_us.value_at_quantile(0.99) as f64 / 1e3]
+    [completion_ms(done), lost, queue_p99_ms(done)]
 }
 
 fn cell(path: &str, bytes: u64) -> Result<Scenario, Error> {
@@ -88,7 +88,14 @@ fn add(values: &mut Values, name: &str, trials: &Grid<Trial>, cells: usize, what
 /// Advice at a share of the rate of the path, in percent.
 fn by_rate(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
     let seeds = effort.sample("scone.rates");
-    for (name, percent) in [("honest", 100), ("above", 200), ("below", 50)] {
+    let (time, loss, queue) =
+        (("time", Change::Time), ("loss", Change::Loss), ("queue", Change::Queue));
+    // In the order of the claims' rows.
+    for (name, percent, changes) in [
+        ("honest", 100, &[loss, time, queue][..]),
+        ("above", 200, &[loss, time]),
+        ("below", 50, &[time, loss]),
+    ] {
         let cells = PATHS
             .iter()
             .map(|(kbit, rest, bytes)| {
@@ -98,18 +105,8 @@ fn by_rate(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
             .collect::<Result<Vec<_>, Error>>()?;
         let what = format!("SCONE: advice at {percent} % of the rate");
         let trials = grid(effort, &what, &cells, ARMS, seeds, read)?;
-        let add = |values: &mut Values, of: &str, what| {
-            add(values, &format!("{name}.{of}"), &trials, cells.len(), what);
-        };
-        if name == "below" {
-            add(values, "time", Change::Time);
-            add(values, "loss", Change::Loss);
-        } else {
-            add(values, "loss", Change::Loss);
-            add(values, "time", Change::Time);
-        }
-        if name == "honest" {
-            add(values, "queue", Change::Queue);
+        for (of, what) in changes {
+            add(values, &format!("{name}.{of}"), &trials, cells.len(), *what);
         }
     }
     Ok(())

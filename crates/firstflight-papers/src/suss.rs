@@ -2,7 +2,7 @@
 
 use super::cuback::{WITHOUT_END, between};
 use super::grid::{each_seed, grid};
-use super::lab::{Sender, Vary, arm, together};
+use super::lab::{Sender, Vary, arm, completion_ms, queue_p99_ms, together};
 use super::sample::{Interval, bootstrap, mean};
 use super::{Effort, Measured, Source, Values};
 use firstflight::Nanos;
@@ -60,10 +60,9 @@ fn times(effort: &Effort<'_>, values: &mut Values) -> Result<(), Error> {
     let seeds = effort.sample("suss.times");
     let what = "SUSS: completion times of short flows";
     let trials = grid(effort, what, &scenarios, ARMS, seeds, |_, done| -> Trial {
-        let ms = done.delivered_after.map_or(f64::NAN, |after| after.0 as f64 / 1e6);
         let sent = done.counters.packets_sent.max(1) as f64;
         let lost = 100.0 * (done.drops.queue + done.drops.random) as f64 / sent;
-        [ms, lost, done.queue_us.value_at_quantile(0.99) as f64 / 1e3]
+        [completion_ms(done), lost, queue_p99_ms(done)]
     })?;
     let of = |cell: usize| [HYSTART, SUSS].map(|arm| trials.of(cell, arm));
     let over = |of_cell: &dyn Fn(&[usize], usize) -> f64, chosen: &[usize]| {

@@ -7,6 +7,7 @@ pub mod together;
 
 use super::figure::{Figure, Series, Shape, axis};
 use super::grid::{Grid, grid};
+use super::lab::goodput_mbps;
 use super::sample::{Interval, bootstrap, mean, quantile, sum};
 use super::{Effort, Measured, Source, Values};
 use cell::{MSS, NAMES, RTTS};
@@ -46,9 +47,7 @@ impl Seen {
             .first()
             .and_then(|first| first.repaired.map(|at| at.since(first.start).0 as f64 / 1e6));
         Seen {
-            goodput: outcome
-                .delivered_after
-                .map_or(0.0, |after| ground.bytes as f64 * 8e3 / after.0.max(1) as f64),
+            goodput: goodput_mbps(outcome, ground.bytes),
             repeated: outcome.counters.retransmitted_bytes as f64,
             rtos: outcome.counters.rtos as f64,
             recoveries: outcome.counters.recoveries as f64,

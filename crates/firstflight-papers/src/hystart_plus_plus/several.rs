@@ -2,7 +2,7 @@
 
 use super::cell::RTTS;
 use crate::grid::{each_seed, grid};
-use crate::lab::{Sender, Vary, arm, together};
+use crate::lab::{Sender, Vary, arm, goodput_mbps, together};
 use crate::sample::{Interval, bootstrap, mean, sum};
 use crate::servers::{Counted, Fitted, Server, Service, blocks, serve};
 use crate::web_loss::fit_web;
@@ -186,15 +186,12 @@ impl Pool {
                     });
                     let senders: Vec<Sender<'_>> = senders.collect();
                     for flow in together(&ground, senders, seed, Vary::Rtt, None)?.flows {
-                        let goodput = flow
-                            .delivered_after
-                            .map_or(0.0, |after| bytes as f64 * 8e3 / after.0.max(1) as f64);
                         let seen = [
                             flow.counters.retransmitted_bytes as f64,
                             flow.counters.rtos as f64,
                             flow.counters.recoveries as f64,
                             flow.counters.recoveries_timed_out as f64,
-                            goodput,
+                            goodput_mbps(&flow, bytes),
                         ];
                         all.iter_mut().zip(seen).for_each(|(sum, one)| *sum += one);
                     }

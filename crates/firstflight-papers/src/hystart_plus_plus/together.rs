@@ -6,7 +6,7 @@
 use super::cell::{Cell, HOSTS, MSS, NAMES, RTTS, SHORT, STARTUPS, Starts};
 use super::mechanism;
 use crate::figure::{Figure, Series, Shape, axis};
-use crate::lab::{Sender, Vary, arm, together};
+use crate::lab::{Sender, Vary, arm, goodput_mbps, together};
 use crate::sample::{Interval, bootstrap, mean, quantile, sum};
 use crate::source::published;
 use crate::{Effort, Measured, Values};
@@ -43,9 +43,7 @@ impl Seen {
     fn of(outcome: &Outcome, bytes: u64) -> Seen {
         let queue = &outcome.queue_us;
         Seen {
-            goodput: outcome
-                .delivered_after
-                .map_or(0.0, |after| bytes as f64 * 8e3 / after.0.max(1) as f64),
+            goodput: goodput_mbps(outcome, bytes),
             repeated: outcome.counters.retransmitted_bytes as f64,
             repeats: outcome.counters.retransmissions as f64,
             lost_again: outcome.counters.lost_retransmissions as f64,
