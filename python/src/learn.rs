@@ -51,8 +51,7 @@ impl Fleet {
         let settings = Settings {
             population: population.inner.clone(),
             course,
-            // As in `ab`.
-            iw: iw.or(population.inner.initial_window).unwrap_or(10),
+            iw: population.inner.window_or(iw),
             limit,
             prices: Prices { time, loss, queue },
         };

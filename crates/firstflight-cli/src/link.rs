@@ -61,13 +61,12 @@ impl Options {
 
 pub(crate) fn run(options: Options) -> Result<Done, Error> {
     let path = Path::parse(&options.path)?;
-    let mtu = path.mtu().map_or(options.mtu, |mtu| mtu as u16);
     if let (Some(listen), Some(to)) = (&options.udp, &options.to)
         && let Some((listen, to)) = pair(&resolve("--udp", listen)?, &resolve("--to", to)?)
     {
-        return relay(&path, &options, mtu, listen, to);
+        return relay(&path, &options, listen, to);
     }
-    let settings = LinkOptions { mtu, seed: options.seed, ..LinkOptions::default() };
+    let settings = LinkOptions { mtu: options.mtu, seed: options.seed, ..LinkOptions::default() };
     let job = Job { command: options.command, server: options.server, uploads: options.upload };
     let ended = supervise::run(&path, settings, &job, || {
         whisper("stopping the command; press Ctrl-C again to stop now");
@@ -82,13 +81,12 @@ pub(crate) fn run(options: Options) -> Result<Done, Error> {
 fn relay(
     path: &Path,
     options: &Options,
-    mtu: u16,
     listen: SocketAddr,
     to: SocketAddr,
 ) -> Result<Done, Error> {
     let settings = RelayOptions {
         uploads: options.upload,
-        mtu,
+        mtu: options.mtu,
         seed: options.seed,
         clients: options.clients,
         ..RelayOptions::new(listen, to)

@@ -34,7 +34,7 @@ pub(crate) trait Output {
         (names(&self.sheets()), self.rows().names())
     }
 
-    /// Whether there is anything to write to the files of its options.
+    /// True if the result fills the files of its options.
     fn has_files(&self) -> bool {
         true
     }

@@ -10,6 +10,7 @@ use clap::Args;
 use firstflight_lab::Error;
 use firstflight_lab::request::{TuneRequest, Typed};
 use firstflight_lab::tune::{Tuned, Watcher};
+use firstflight_table::text::rounded;
 use firstflight_table::{Marked, Table};
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -74,8 +75,7 @@ const DATA: &[&str] = &[
 
 /// A number with a sign, without -0.
 fn signed(value: f64, digits: usize) -> String {
-    let unit = 10_f64.powi(digits as i32);
-    let value = (value * unit).round() / unit + 0.0;
+    let value = rounded(value, digits);
     if value == 0.0 { format!("{value:.digits$}") } else { format!("{value:+.digits$}") }
 }
 

@@ -131,14 +131,17 @@ fn kernel_name(name: &str, socket: SenderParams) -> String {
     options.map_or_else(|| format!("{KERNEL}{name}"), |options| format!("{KERNEL}{name}@{options}"))
 }
 
+/// The options of a sender that are not its socket's.
+pub(crate) fn without_socket(sender: SenderParams) -> SenderParams {
+    firstflight::with!(SenderParams { max_rate: None, rto_max: None, ..sender })
+}
+
 /// The options of the socket in `(maxrate=20Mbit)`, the only ones of the kernel's own controllers.
 fn socket_options(label: &str, options: &str) -> Result<SenderParams, Error> {
     let sender = Arm::parse(&format!("{STAND_IN}@{options}"))
         .map_err(|error| Error::new(format!("arm `{label}`: {error}")))?
         .sender;
-    let mut others = sender;
-    (others.max_rate, others.rto_max) = (None, None);
-    if others != SenderParams::default() {
+    if without_socket(sender) != SenderParams::default() {
         return Err(Error::new(format!(
             "arm `{label}`: a controller of the kernel takes two sender options: `@(maxrate=20Mbit,rtomax=10s)`"
         )));

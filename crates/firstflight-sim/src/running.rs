@@ -147,6 +147,11 @@ impl<S: Combined> Stepped<S> {
         self.0.until(&mut Nobody, |flow| pause(flow.sender().controller().startup()))
     }
 
+    /// Bytes of the object that a full packet carries.
+    pub fn payload(&self) -> u64 {
+        self.0.flow.ends.room()
+    }
+
     /// Time since the trial began.
     pub fn now(&self) -> Nanos {
         Nanos(self.0.now)

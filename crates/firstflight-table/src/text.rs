@@ -183,6 +183,12 @@ pub fn fold<'a>(
     out
 }
 
+/// A number rounded to so many decimals; zero has no sign.
+pub fn rounded(value: f64, decimals: usize) -> f64 {
+    let unit = 10_f64.powi(decimals as i32);
+    (value * unit).round() / unit + 0.0
+}
+
 /// A CSV cell (RFC 4180) that contains text: quoted if necessary. A spreadsheet treats text that
 /// starts with `=`, `+`, `-`, `@`, a tab or a carriage return as a formula; a leading quote makes
 /// it text.

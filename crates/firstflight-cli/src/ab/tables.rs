@@ -5,6 +5,7 @@ use firstflight_lab::ab::Analysis;
 use firstflight_lab::ab::analysis::{Entry, Part};
 use firstflight_lab::decision::{Effect, WorldRow};
 use firstflight_lab::stats::{Interval, extremes};
+use firstflight_table::text::rounded;
 use firstflight_table::{Marked, Table};
 
 /// Columns that are shown only on request.
@@ -44,12 +45,6 @@ fn range(low: f64, high: f64, digits: usize) -> String {
     }
     let [low, high] = [low, high].map(|x| format!("{:.digits$}", rounded(x, digits)));
     if low == high { low } else { format!("{low}..{high}") }
-}
-
-/// Rounds to so many decimals; never -0.
-fn rounded(value: f64, digits: usize) -> f64 {
-    let unit = 10_f64.powi(digits as i32);
-    (value * unit).round() / unit + 0.0
 }
 
 /// One row per arm over all connections.

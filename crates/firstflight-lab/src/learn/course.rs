@@ -1,4 +1,4 @@
-//! Who decides what, and when.
+//! The setting of a policy: when it decides, and which quantity it sets.
 
 use crate::size;
 use firstflight::Nanos;

@@ -10,7 +10,7 @@ use firstflight::arm::Arm;
 use firstflight::controller::Controller;
 use firstflight::{Nanos, Seq, Time};
 use firstflight_path::Error;
-use firstflight_sim::{App, Hosts, Setup, Stepped, Stop};
+use firstflight_sim::{App, Setup, Stepped, Stop};
 
 /// Price of each cost in the reward.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,7 +30,7 @@ pub struct Prices {
 pub struct Settings {
     /// Source of paths and objects.
     pub population: Population,
-    /// Who decides what, and when.
+    /// When a decision is due, and which quantity it sets.
     pub course: Course,
     /// Initial window, packets.
     pub iw: u32,
@@ -108,13 +108,13 @@ struct Trial {
     costs: Costs,
 }
 
-/// What the reward is computed from.
+/// Inputs of the reward.
 #[derive(Clone, Copy)]
 struct Costs {
     ideal_ns: u64,
     /// Packets of the object.
     packets: u64,
-    /// Time and losses that were in a reward already.
+    /// Time and losses that earlier rewards charged.
     paid_ns: u64,
     paid_lost: u64,
 }
@@ -181,12 +181,12 @@ impl Fleet {
         self.places.len()
     }
 
-    /// Whether there are none.
+    /// True if the fleet has no place.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// Who decides what, and when.
+    /// When a decision is due, and which quantity it sets.
     pub fn course(&self) -> Course {
         self.settings.course
     }
@@ -300,11 +300,7 @@ impl Fleet {
             u64::try_from(serial).unwrap_or(u64::MAX).saturating_add(drawn.rtt_us * 500)
         };
         let ideal_ns = scenario.ideal(self.seed)?.map_or_else(bound, |ideal| ideal.0).max(1);
-        let payload = match scenario.host {
-            Hosts::Quic(host) => host.payload(),
-            Hosts::Tcp(_) => scenario.host.mss(),
-        };
-        let packets = drawn.bytes.div_ceil(payload).max(1);
+        let packets = drawn.bytes.div_ceil(sim.payload()).max(1);
         let costs = Costs { ideal_ns, packets, paid_ns: 0, paid_lost: 0 };
         let trial = Trial { sim, costs };
         Ok(Some((Box::new(trial), drawn)))

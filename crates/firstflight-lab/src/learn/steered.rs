@@ -7,6 +7,7 @@ use firstflight::avoidance::AnyAvoidance;
 use firstflight::event::{Signal, Timeout, Window};
 use firstflight::recovery::{AnyRecovery, OwnRecovery};
 use firstflight::startup::{ExitReason, Grown, Handover, Heeds, Leave, Pacing, Startup, Verdict};
+use firstflight::units::mul_div;
 use firstflight::{Ack, Context, Nanos, Rate, Ratio, Seq, Time};
 use firstflight_sim::instrumented::Combined;
 use std::cell::Cell;
@@ -29,11 +30,12 @@ fn power(of: i32) -> u64 {
     if whole >= 0 { rest << whole } else { rest >> -whole }
 }
 
-/// Who decides.
+/// Source of decisions.
 #[derive(Clone, Debug)]
 enum Mind {
-    /// The caller, between two steps of a trial.
+    /// The caller decides, between two steps of a trial.
     Outside,
+    /// A trained policy decides.
     Policy(Arc<Policy>),
 }
 
@@ -108,9 +110,7 @@ impl Steered {
     fn obey(&mut self, w: Window, cx: &Context) -> Verdict {
         let sender = self.course.acts == Acts::Sender;
         let Action { value, leave } = self.action;
-        let times = |bytes: u64, factor: u64| {
-            u64::try_from((u128::from(bytes) * u128::from(factor)) >> 16).unwrap_or(u64::MAX)
-        };
+        let times = |amount: u64, factor: u64| mul_div(amount, factor, UNIT);
         let (target, cwnd, ends) = match self.course.control {
             Control::Growth if value >= 0 => return Verdict::Stay,
             Control::Growth => {
@@ -126,8 +126,7 @@ impl Steered {
                 let rate = times(1_250_000, power(4 * value));
                 self.pacing = Pacing::Rate(Rate(rate));
                 let rtt = cx.so_far.min_rtt.unwrap_or(Nanos(0));
-                let bdp = u128::from(rate) * u128::from(rtt.0) / 1_000_000_000;
-                let bdp = u64::try_from(bdp).unwrap_or(u64::MAX);
+                let bdp = Rate(rate).bytes_in(rtt);
                 (bdp, bdp.saturating_mul(2), leave)
             }
         };
@@ -209,9 +208,7 @@ impl Startup for Steered {
     }
 
     fn reach(&self, max_fs: u64, w: Window, _cx: &Context) -> u64 {
-        let factor = u128::from(self.growth() + UNIT);
-        let reach = u64::try_from((u128::from(max_fs) * factor) >> 16).unwrap_or(u64::MAX);
-        if w.in_slow_start() { reach } else { 0 }
+        if w.in_slow_start() { mul_div(max_fs, self.growth() + UNIT, UNIT) } else { 0 }
     }
 
     fn on_congestion(

@@ -2,6 +2,7 @@
 
 use super::course::Step;
 use firstflight::event::Window;
+use firstflight::units::mul_div;
 use firstflight::{Ack, Context, Nanos, Time};
 
 /// Number of values in an observation.
@@ -59,8 +60,7 @@ fn log2(value: u64) -> i32 {
 
 /// A ratio in units of 1/64.
 fn ratio(num: u64, den: u64) -> i32 {
-    let ratio = u128::from(num) * ONE as u128 / u128::from(den.max(1));
-    ratio.min(MOST as u128) as i32
+    mul_div(num, ONE as u64, den).min(MOST as u64) as i32
 }
 
 /// What happened since the last decision.
@@ -139,9 +139,8 @@ impl Watch {
     /// begins the next interval.
     pub(super) fn take(&mut self, ack: &Ack, w: Window, action: i32, cx: &Context) -> Observation {
         let min_rtt = cx.so_far.min_rtt.unwrap_or(Nanos(1)).0.max(1);
-        let span = ack.now.since(self.decided.unwrap_or(self.started)).0.max(1);
-        let rate = u128::from(self.acked) * 1_000_000_000 / u128::from(span);
-        let rate = u64::try_from(rate).unwrap_or(u64::MAX);
+        let span = ack.now.since(self.decided.unwrap_or(self.started)).0;
+        let rate = mul_div(self.acked, 1_000_000_000, span);
         let last_rtt = self.last_rtt.map_or(min_rtt, |rtt| rtt.0);
         let least_rtt = self.least_rtt.map_or(last_rtt, |rtt| rtt.0);
         let before = if self.window == 0 { w.cwnd } else { self.window };

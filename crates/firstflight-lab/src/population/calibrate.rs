@@ -219,7 +219,7 @@ impl Calibration {
     /// connections.
     fn squares(&self, knobs: [f64; 3], arm: &NamedArm, flows: u64) -> Result<f64, Error> {
         let population = self.turned(knobs);
-        let iw = population.initial_window.unwrap_or(10);
+        let iw = population.window_or(None);
         let trial = |index: u64| -> Result<f64, Error> {
             let drawn = population.draw(self.seed, index);
             let scenario = Scenario {
@@ -352,7 +352,7 @@ impl Calibration {
         };
         let (buffer_ms, buffer_bdp) = (median(0), median(1));
         let test = Test {
-            iw: population.initial_window.unwrap_or(10),
+            iw: population.window_or(None),
             population,
             arms: parse_arms(&ARMS.join(","))?,
             flows: self.flows,

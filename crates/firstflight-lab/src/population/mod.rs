@@ -153,6 +153,12 @@ impl Group {
 pub const SIZE_BINS: [u64; 6] = [30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000];
 
 impl Population {
+    /// Initial window of arms that specify none, in packets: `asked`, otherwise that of the
+    /// population, otherwise 10.
+    pub fn window_or(&self, asked: Option<u32>) -> u32 {
+        asked.or(self.initial_window).unwrap_or(10)
+    }
+
     /// Whether connections carry more than one object each.
     pub fn has_apps(&self) -> bool {
         self.groups.iter().any(|group| group.workload != Workload::Object)

@@ -1,7 +1,7 @@
 //! The page of an A/B test: which arm to deploy, where it gains, its costs, and how reliable the
 //! result is.
 
-use super::html::{AB, ADVICE};
+use super::html::{AB, ADVICE, in_words};
 use super::looks;
 use crate::ab::Analysis;
 use crate::advise::{Advice, Evidence};
@@ -84,11 +84,7 @@ pub(super) fn page(analysis: &Value, command: &str) -> Result<String, serde_json
     let experiment = &head.experiment;
     let (baseline, others) =
         experiment.arms.split_first().map_or(("", &[][..]), |(first, rest)| (first, rest));
-    let others = match others {
-        few if few.len() <= 3 => few.join(", "),
-        many => format!("{} arms", many.len()),
-    };
-    let title = format!("{others} against {baseline} on {}", experiment.population);
+    let title = format!("{} against {baseline} on {}", in_words(others), experiment.population);
     let data = data(&head, analysis, command);
     Ok(AB.fill(&title, &data.version, &serde_json::to_string(&data)?))
 }

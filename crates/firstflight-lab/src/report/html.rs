@@ -212,6 +212,14 @@ impl Page<'_> {
     }
 }
 
+/// Up to three arms by name, more by their number: for a title.
+pub(super) fn in_words<S: AsRef<str>>(arms: &[S]) -> String {
+    if arms.len() > 3 {
+        return format!("{} arms", arms.len());
+    }
+    arms.iter().map(AsRef::as_ref).collect::<Vec<&str>>().join(", ")
+}
+
 /// Escapes text for an element or a quoted attribute; control characters are made visible.
 pub fn text(raw: &str) -> String {
     let raw = firstflight_table::text::cell(raw);

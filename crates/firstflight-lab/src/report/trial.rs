@@ -1,6 +1,6 @@
 //! The page of a field test.
 
-use super::html::TRIAL;
+use super::html::{TRIAL, in_words};
 use super::looks;
 use crate::field::Answer;
 use serde::{Deserialize, Serialize};
@@ -56,8 +56,7 @@ pub(super) fn page(answer: &Value, command: &str) -> Result<String, serde_json::
     let others: Vec<&str> = names().skip(1).collect();
     let title = match others.as_slice() {
         [] => format!("A field test of {baseline}"),
-        few if few.len() <= 3 => format!("{} against {baseline} in the field", few.join(", ")),
-        many => format!("{} arms against {baseline} in the field", many.len()),
+        others => format!("{} against {baseline} in the field", in_words(others)),
     };
     Ok(TRIAL.fill(&title, &version, &serde_json::to_string(&data)?))
 }

@@ -43,7 +43,7 @@ fn limit(text: &str) -> Result<Nanos, String> {
 impl TestArgs {
     /// Initial window of arms that specify none, packets.
     pub(super) fn iw(&self, population: &Population) -> u32 {
-        self.iw.or(population.initial_window).unwrap_or(10)
+        population.window_or(self.iw)
     }
 
     /// The test of `arms`, the first of which is the baseline, on `flows` connections.

@@ -5,6 +5,7 @@ use crate::flows::{Access, App, Flows, SharingFlow, Together};
 use crate::outcome::Outcome;
 use crate::record::Recording;
 use crate::scenario::{Hosts, Scenario};
+use firstflight::arm::SenderParams;
 use firstflight::detection::ecn::Ecn;
 use firstflight::{Advice, HintSource, Nanos};
 use firstflight_path::{Error, Rwnd};
@@ -133,27 +134,24 @@ impl Info {
     /// A one-line message with the reason.
     pub fn check(&self, scenario: &Scenario, arm: &NamedArm) -> Result<(), Error> {
         let refused = |why: &str| Err(Error::new(format!("arm `{}`: {why}", arm.label)));
-        let detects = arm
-            .parts()
-            .is_some_and(|arm| arm.sender.detection.is_some() || arm.sender.early.is_some());
+        let sender = arm.parts().map_or_else(SenderParams::default, |arm| arm.sender);
+        let detects = sender.detection.is_some() || sender.early.is_some();
         if detects && !self.chooses_detection {
             return refused(
                 "a real stack detects losses in its own way: leave `detection` and `early` out, or use the simulator",
             );
         }
-        if arm.parts().is_some_and(|arm| arm.sender.acks.is_some()) && !self.obeys_ack_every {
+        if sender.acks.is_some() && !self.obeys_ack_every {
             return refused(
                 "`acks` configures the simulator's receiver; on this testbed, the stack decides when to acknowledge",
             );
         }
-        if matches!(scenario.host, Hosts::Quic(_))
-            && arm.parts().is_some_and(|arm| arm.sender.rto_max.is_some())
-        {
+        if matches!(scenario.host, Hosts::Quic(_)) && sender.rto_max.is_some() {
             return refused(
                 "`rtomax` is TCP's: it goes with `--transport tcp`; QUIC's timeout has no bound",
             );
         }
-        if let Some(ecn) = arm.parts().and_then(|arm| arm.sender.ecn)
+        if let Some(ecn) = sender.ecn
             && !self.ecn.contains(&ecn)
         {
             return refused(&match self.ecn {
@@ -167,7 +165,7 @@ impl Info {
                 ),
             });
         }
-        if arm.parts().is_some_and(|arm| arm.sender.receive_ts) && !self.obeys_ack_every {
+        if sender.receive_ts && !self.obeys_ack_every {
             return refused(
                 "`receivets` configures the simulator's receiver; no stack on this testbed reports when packets arrived",
             );
@@ -179,8 +177,7 @@ impl Info {
                 scenario.path, self.name
             )));
         }
-        let own = arm.parts().filter(|arm| arm.sender.advice != Advice::Off);
-        let own = own.and_then(|arm| arm.sender.hint);
+        let own = sender.hint.filter(|_| sender.advice != Advice::Off);
         if advised && own.is_some_and(|hint| hint.source != HintSource::Scone) {
             return refused(
                 "a sender has one hint, its own or the path's (`scone=`): leave one of them out, or `advice=`",

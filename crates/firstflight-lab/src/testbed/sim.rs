@@ -9,6 +9,7 @@ use crate::outcome::Outcome;
 use crate::own::OwnStartup;
 use crate::record::Recording;
 use crate::scenario::{Hosts, Scenario};
+use firstflight::arm::SenderParams;
 use firstflight::detection::ecn::Ecn;
 use firstflight::detection::presets::Early;
 use firstflight::{AnyController, Arm, Begin, Nanos, Seq, Time};
@@ -137,9 +138,8 @@ impl Scenario {
     /// If these hosts do not support them.
     pub fn hosts_of(&self, arm: &NamedArm) -> Result<Hosts, Error> {
         let refused = |why: &str| Err(Error::new(format!("arm `{}`: {why}", arm.label)));
-        let sender = arm.parts().map(|arm| arm.sender);
-        let (asks, receive_ts) =
-            sender.map_or((None, false), |sender| (sender.acks, sender.receive_ts));
+        let sender = arm.parts().map_or_else(SenderParams::default, |arm| arm.sender);
+        let SenderParams { acks: asks, receive_ts, ecn, .. } = sender;
         let host = match (asks, self.host) {
             (_, Hosts::Tcp(_)) if receive_ts => {
                 return refused(
@@ -158,18 +158,16 @@ impl Scenario {
             }
             (_, Hosts::Quic(host)) => quic::Host { asks_acks: asks, receive_ts, ..host }.into(),
         };
-        let host = match (arm.parts().and_then(|arm| arm.sender.ecn), host) {
+        let host = match (ecn, host) {
             (None, host) => host,
             (Some(_), Hosts::Tcp(_)) => {
                 return refused("`ecn` is QUIC's (RFC 9000): leave `--transport tcp` out");
             }
             (ecn, Hosts::Quic(host)) => quic::Host { ecn, ..host }.into(),
         };
-        let Some(sender) = arm.parts().map(|arm| arm.sender).filter(|sender| {
-            sender.detection.is_some() || sender.early.is_some() || sender.rto_max.is_some()
-        }) else {
+        if sender.detection.is_none() && sender.early.is_none() && sender.rto_max.is_none() {
             return Ok(host);
-        };
+        }
         let Hosts::Tcp(host) = host else {
             return refused(
                 "`detection`, `early` and `rtomax` are TCP's: they go with `--transport tcp`",

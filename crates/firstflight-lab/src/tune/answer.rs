@@ -3,6 +3,7 @@
 use super::score::Objective;
 use crate::decision::{Decision, Limits, Rule};
 use crate::stats::Interval;
+use firstflight_table::text::rounded;
 use serde::Serialize;
 
 /// The tuning with every default filled in.
@@ -182,7 +183,7 @@ impl Found {
 
 /// A number with one decimal, without -0.
 fn one(value: f64) -> String {
-    format!("{:.1}", (value * 10.0).round() / 10.0 + 0.0)
+    format!("{:.1}", rounded(value, 1))
 }
 
 /// The result of a tuning.

@@ -44,6 +44,8 @@ impl Relay {
     /// # Errors
     /// If an address cannot be used, or the path cannot carry packets of this size.
     pub fn start(path: &Path, options: RelayOptions) -> Result<Relay, Error> {
+        let mtu = path.mtu().map_or(options.mtu, |mtu| mtu as u16);
+        let options = RelayOptions { mtu, ..options };
         if options.mtu < 576 {
             return Err(Error::new(format!(
                 "mtu={}: a link carries packets of at least 576 bytes",

@@ -18,7 +18,8 @@ pub struct RelayOptions {
     pub to: SocketAddr,
     /// Whether the path's forward direction leads to the server instead of from it.
     pub uploads: bool,
-    /// Largest IP packet, bytes: a loopback device would carry datagrams that no real path carries.
+    /// Largest IP packet, bytes, unless the path specifies it (`mtu=`): a loopback device would carry
+    /// datagrams that no real path carries.
     pub mtu: u16,
     /// Seed of the path's draws.
     pub seed: u64,

@@ -5,7 +5,7 @@
 //! timing, and are repeated if the link was late.
 
 use super::wire;
-use crate::arms::{NamedArm, Sender};
+use crate::arms::{NamedArm, Sender, without_socket};
 use crate::flows::{Flows, Together};
 use crate::outcome::{Limits, Outcome, Queueing};
 use crate::programs::Programs;
@@ -359,7 +359,7 @@ pub(crate) fn controller(arm: &NamedArm) -> Result<(String, Option<&'static Kern
     }
     // These options are the socket's, not the controller's.
     let mut wanted = *arm.arm()?;
-    (wanted.sender.max_rate, wanted.sender.rto_max) = (None, None);
+    wanted.sender = without_socket(wanted.sender);
     let ours = KernelArm::of(&wanted).ok_or_else(|| {
         let all: Vec<&str> = ARMS.iter().map(|arm| arm.name).collect();
         Error::new(format!(
