@@ -140,6 +140,7 @@ night: ## what takes hours: fuzzing, hostile input for the whole program, each c
 	packaging/package.sh --verify
 	PROFILE=dev LIMIT=60 $(MAKE) packages
 	CARGO_TARGET_DIR=$(TARGET) python/test.sh --wheel
+	CARGO_TARGET_DIR=$(TARGET) python/test.sh --learn
 	$(MAKE) mutants
 	NIGHT=1 cargo test --locked --workspace $(FEATURES) --test it read_back
 	NIGHT=1 cargo test --locked -p firstflight --all-features --test it

@@ -6,6 +6,8 @@
 #   python/test.sh --types  style and types alone, for which nothing is built; with --tests all the rest
 #   python/test.sh --wheel  its wheel, as people install it: maturin builds every crate below it again, with fewer features
 #   python/test.sh --ray    what needs Ray, and nothing else: its install takes as long as all tests that do without
+#   python/test.sh --learn  the whole training of samples/startup.json, whose bytes must come out again, and PPO of Stable-Baselines3,
+#                           which brings gigabytes
 set -euo pipefail
 # Nothing here asks anybody anything; a tool that reads what happens to stand on standard input would be misled.
 exec </dev/null
@@ -25,8 +27,8 @@ if ! cmp -s requirements.txt "$venv/requirements.txt"; then
     cp requirements.txt "$venv/requirements.txt"
 fi
 
-export MYPYPATH=tests MYPY_CACHE_DIR=$target/mypy PYTHONDONTWRITEBYTECODE=1
-if [[ ! ${1:-} =~ ^--(tests|ray)$ ]]; then
+export MYPYPATH=tests:examples MYPY_CACHE_DIR=$target/mypy PYTHONDONTWRITEBYTECODE=1
+if [[ ! ${1:-} =~ ^--(tests|ray|learn)$ ]]; then
     "$venv/bin/ruff" check --quiet --no-cache .
     "$venv/bin/ruff" format --quiet --no-cache --check .
     "$venv/bin/mypy"
@@ -62,6 +64,19 @@ if [ "${1:-}" = --ray ]; then
     "$venv/bin/pip" install --quiet --disable-pip-version-check "$ray" || skip "pip cannot install Ray"
     tests=("$here/tests/test_ray.py")
     examples=(--pyargs firstflight.ray)
+fi
+
+if [ "${1:-}" = --learn ]; then
+    mkdir -p "$target/learned"
+    cd "$target/learned"
+    OPENBLAS_NUM_THREADS=1 "$venv/bin/python" "$here/examples/train_startup.py" startup.json
+    cmp startup.json "$here/../samples/startup.json"
+    # In an environment of its own, where no other test finds them; a copy from one night serves the next.
+    [ -x sb3/bin/python ] || python3 -m venv sb3
+    sb3/bin/pip install --quiet --disable-pip-version-check stable-baselines3 gymnasium || skip "pip cannot install Stable-Baselines3"
+    cp -r "$packages/firstflight" "$(sb3/bin/python -c 'import sysconfig; print(sysconfig.get_path("platlib"))')"
+    sb3/bin/python "$here/examples/stable_baselines.py" ppo.json
+    exit 0
 fi
 
 # From a folder of its own: what Python starts here, and every worker of Ray, would find the sources without their engine before the

@@ -90,8 +90,8 @@ def test_a_notebook_shows_its_outputs(file: Path, monkeypatch: pytest.MonkeyPatc
     assert words(notebook) == words(kept), f"{file.name} shows old outputs: WRITE_DOCS=1 python/test.sh --tests writes them again"
 
 
-def test_there_are_two_notebooks() -> None:
-    assert [file.stem for file in NOTEBOOKS] == ["which-startup", "write-your-own-startup"]
+def test_there_are_three_notebooks() -> None:
+    assert [file.stem for file in NOTEBOOKS] == ["learned-startup", "which-startup", "write-your-own-startup"]
 
 
 def test_nothing_needs_more_than_the_engine() -> None:

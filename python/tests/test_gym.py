@@ -150,6 +150,13 @@ def test_a_policy_is_an_arm_that_decides_as_in_training(tmp_path: Path) -> None:
             assert time == pytest.approx(times[connection], abs=1e-3), connection
 
 
+def test_the_trained_example_beats_slow_start_on_a_population_that_it_has_not_seen() -> None:
+    learned = f"learned({ROOT / 'samples' / 'startup.json'})"
+    slowstart, ours = ff.ab("cdn-global-2019", arms=[learned], baseline="slowstart", flows=1_000, seed=1_000).part("all")
+    assert ours["reduction_pct_low"] > 5, f"the completion time is {ours['reduction_pct']} % shorter, at least {ours['reduction_pct_low']} %"
+    assert ours["loss_pct_mean"] < slowstart["loss_pct_mean"], f"{ours['loss_pct_mean']} % loss, slow start {slowstart['loss_pct_mean']} %"
+
+
 def test_the_page_lists_the_observations() -> None:
     page = (ROOT / "docs" / "learn.md").read_text()
     rows = "".join(f"| `{name}` | {about} |\n" for name, about in FEATURES.items())
