@@ -321,16 +321,22 @@ impl Capture {
     }
 
     fn take(&mut self, held: Held, sink: &mut impl Sink) {
-        let Held { frame, .. } = &held;
-        let segment = &frame.segment;
+        let frame = &held.frame;
         let (from, to) = (frame.from, frame.to);
         let key = if from <= to { (from, to) } else { (to, from) };
-        let begins_anew = segment.syn
-            && !segment.has_ack
-            && self.conversations.get(&key).is_some_and(|known| known.began_otherwise(segment));
-        if begins_anew && let Some(old) = self.conversations.remove(&key) {
-            self.finish(old, sink);
+        if let Some(known) = self.conversations.get_mut(&key) {
+            if let Some(rivals) = known.take_rivals(frame) {
+                if let Some(old) = self.conversations.remove(&key) {
+                    self.finish(old, sink);
+                }
+                for rival in rivals {
+                    self.take(rival, sink);
+                }
+            } else if known.began_otherwise(&frame.segment) {
+                return known.keep_rival(held);
+            }
         }
+        let frame = &held.frame;
         if !self.conversations.contains_key(&key)
             && self.conversations.len() >= MOST_CONVERSATIONS
             && let Some(stale) =
