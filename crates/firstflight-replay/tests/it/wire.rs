@@ -198,6 +198,66 @@ fn the_next_connection_between_the_same_ports_is_another_one() {
     }
 }
 
+#[test]
+fn data_in_a_syn_changes_nothing_whether_the_receiver_takes_it_or_not() {
+    for seed in seeds(40) {
+        let plan = Plan { sack: false, ..Plan::random(seed) };
+        let (packets, _) = connection(&plan);
+        let before = read("plain", &at_sender(&packets), RAW);
+        let mut random = Random::new(seed + 4000);
+        let (bytes, taken) = (1 + random.below(1400) as u32, random.chance(500));
+        let opener = packets[0].from_sender;
+        let early: Vec<Packet> = packets
+            .into_iter()
+            .map(|mut packet| {
+                if packet.flags & SYN != 0 && packet.from_sender == opener {
+                    packet.payload = bytes;
+                } else if taken && packet.from_sender == opener {
+                    packet.seq = packet.seq.wrapping_add(bytes);
+                } else if taken && packet.flags & ACK != 0 {
+                    packet.ack = packet.ack.wrapping_add(bytes);
+                }
+                packet
+            })
+            .collect();
+        let after = read("early data", &at_sender(&early), RAW);
+        assert_eq!(answer(&before, true), answer(&after, true), "taken: {taken}, {plan:?}");
+    }
+}
+
+#[test]
+fn copies_with_the_same_timestamp_give_no_sample() {
+    // One tick of the sender's clock covers several round trips.
+    let tick = 10_000 * MS;
+    for seed in seeds(40) {
+        let plan = Plan { stamps: true, ..Plan::random(seed) };
+        let (mut packets, truth) = connection(&plan);
+        let stamp = |left: u64| ((left / tick) as u32).to_be_bytes();
+        for packet in packets.iter_mut().filter(|packet| packet.from_sender) {
+            for option in packet.options.iter_mut().filter(|option| option[0] == 8) {
+                option[2..6].copy_from_slice(&stamp(packet.left));
+            }
+        }
+        let mut arrived: Vec<(u64, [u8; 4])> = packets
+            .iter()
+            .filter(|packet| packet.from_sender)
+            .filter_map(|packet| Some((packet.reached?, stamp(packet.left))))
+            .collect();
+        arrived.sort_unstable();
+        for packet in packets.iter_mut().filter(|packet| !packet.from_sender) {
+            let before = arrived.partition_point(|(at, _)| *at <= packet.left);
+            let option = packet.options.iter_mut().find(|option| option[0] == 8);
+            if let (Some(option), Some(index)) = (option, before.checked_sub(1)) {
+                option[6..10].copy_from_slice(&arrived[index].1);
+            }
+        }
+        let row = read("ticks", &at_sender(&packets), RAW);
+        let min = row.min_rtt_ms.expect("an RTT");
+        let truth = truth.min_rtt as f64 / 1e6;
+        assert!(min > plan.rtt as f64 / 1e6 - 0.1, "{min} ms, {truth} ms are true, {plan:?}");
+    }
+}
+
 const ETHERNET: [u8; 12] = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
 
 /// Puts bytes in front of each packet; `wrap` gets the length on the wire of what is inside.
