@@ -3,9 +3,11 @@
 use crate::done::failed;
 use firstflight_lab::Error;
 use firstflight_table::whole::{self, For, Whole, folder_of, is_device};
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// Checks that `file` is not a folder and that its parent folder exists.
 ///
@@ -32,7 +34,7 @@ pub(crate) fn to_stdout(json: Option<&PathBuf>) -> bool {
 }
 
 /// Checks that every output file of a command can be written and that no two are the same: that of
-/// `--json`, and others with the names of their options. Nothing is run or written before all files
+/// `--json`, and others with the names of their options. None may be an input, either. Nothing is run or written before all files
 /// have been checked.
 ///
 /// # Errors
@@ -62,7 +64,54 @@ pub(crate) fn check_outputs(
         }
         known.push((option, file));
     }
+    let arguments = ARGUMENTS.get().map_or(&[][..], Vec::as_slice);
+    known.iter().try_for_each(|(option, file)| check_inputs(option, file, arguments))
+}
+
+/// The arguments of the program, which name all its inputs.
+static ARGUMENTS: OnceLock<Vec<OsString>> = OnceLock::new();
+
+/// Remembers the arguments of the program.
+pub(crate) fn remember(arguments: &[OsString]) {
+    // The first call in a process counts.
+    let _ = ARGUMENTS.set(arguments.to_vec());
+}
+
+/// Checks that an output replaces no input: only one argument, or one part of one, as in
+/// `--path trace=FILE,rtt=40ms`, names the file.
+fn check_inputs(option: &str, output: &Path, arguments: &[OsString]) -> Result<(), Error> {
+    let Some(target) = output.canonicalize().ok().filter(|_| !is_device(output)) else {
+        return Ok(());
+    };
+    let names = |part: &[u8]| {
+        // Most parts are no paths at all.
+        part.ends_with(target.file_name().unwrap_or_default().as_encoded_bytes())
+            && path_of(part).is_some_and(|path| path.canonicalize().is_ok_and(|it| it == target))
+    };
+    let is_named = |argument: &OsString| {
+        let bytes = argument.as_encoded_bytes();
+        names(bytes) || bytes.split(|byte| b"=,".contains(byte)).any(names)
+    };
+    if arguments.iter().filter(|argument| is_named(argument)).count() > 1 {
+        return Err(Error::new(format!(
+            "{option} {}: the command reads this file; name another",
+            output.display()
+        )));
+    }
     Ok(())
+}
+
+/// The path that bytes of an argument name.
+#[cfg(unix)]
+fn path_of(bytes: &[u8]) -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStrExt;
+    Some(std::ffi::OsStr::from_bytes(bytes).into())
+}
+
+/// The path that bytes of an argument name, if they are UTF-8.
+#[cfg(not(unix))]
+fn path_of(bytes: &[u8]) -> Option<PathBuf> {
+    std::str::from_utf8(bytes).ok().map(PathBuf::from)
 }
 
 /// Checks that a report goes to a file that a browser opens as a page.

@@ -95,6 +95,7 @@ use firstflight_lab::{Error, own_parts, request};
 use firstflight_path::input::shortened;
 use firstflight_table::{guard, text};
 use std::ffi::OsString;
+use std::io::Write;
 use std::process::ExitCode;
 
 /// Compare slow start and loss recovery of TCP and QUIC: every algorithm on the same path, side by
@@ -210,14 +211,20 @@ pub fn run(parts: Vec<OwnPart>, words: impl IntoIterator<Item = OsString>) -> Ex
     {
         return refuse(bad.as_str());
     }
+    let words: Vec<OsString> = words.into_iter().collect();
+    files::remember(&words);
     let parsed = help::grouped(Cli::command()).try_get_matches_from(words);
     let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error)
             if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) =>
         {
-            let _ = error.print();
-            return ExitCode::SUCCESS;
+            return match error.print().and_then(|()| std::io::stdout().flush()) {
+                Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+                    refuse(&format!("standard output: {error}"))
+                }
+                _ => ExitCode::SUCCESS,
+            };
         }
         Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let _ = error.print();

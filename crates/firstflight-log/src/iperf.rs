@@ -7,6 +7,7 @@ use firstflight::event::Transport;
 use firstflight::units::MAX_BYTES;
 use firstflight::{Nanos, Time};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use std::io::Read;
 
 /// Largest report; hours of a test with many streams fit.
@@ -55,6 +56,41 @@ struct Stream {
     omitted: bool,
 }
 
+/// A line of `iperf3 --json-stream`.
+#[derive(Deserialize)]
+struct Event<'a> {
+    event: String,
+    #[serde(borrow)]
+    data: &'a RawValue,
+}
+
+/// The report of a file: one object, or the events of `--json-stream` up to the first that cannot be
+/// read, with the reason.
+fn report(text: &[u8]) -> Result<(Report, Option<serde_json::Error>), serde_json::Error> {
+    let events = serde_json::Deserializer::from_slice(text).into_iter::<Event<'_>>();
+    let (mut report, mut broken) = (Report::default(), None);
+    for event in events {
+        let event = match event {
+            Ok(event) => event,
+            Err(error) => {
+                broken = Some(error);
+                break;
+            }
+        };
+        let data = event.data.get();
+        match event.event.as_str() {
+            "start" => report.start = serde_json::from_str(data)?,
+            "interval" => report.intervals.push(serde_json::from_str(data)?),
+            "error" => report.error = serde_json::from_str(data)?,
+            _ => {}
+        }
+    }
+    if report.intervals.is_empty() && report.error.is_none() {
+        return Ok((serde_json::from_slice(text)?, None));
+    }
+    Ok((report, broken))
+}
+
 /// Whether the start of a file has the keys that iperf3 writes first.
 pub(crate) fn is_iperf(head: &[u8]) -> bool {
     let has = |word: &[u8]| memchr::memmem::find(head, word).is_some();
@@ -76,8 +112,8 @@ pub(crate) fn read(
         .take(MOST)
         .read_to_end(&mut text)
         .map_err(|error| fault(format!("cannot be read further: {error}")))?;
-    let report: Report = serde_json::from_slice(&text)
-        .map_err(|error| fault(format!("malformed JSON of iperf3: {error}")))?;
+    let malformed = |error| fault(format!("malformed JSON of iperf3: {error}"));
+    let (report, broken) = report(&text).map_err(malformed)?;
     if report.start.test.protocol.eq_ignore_ascii_case("udp") {
         return Err(fault("iperf3 over UDP: nothing is acknowledged".into()));
     }
@@ -122,5 +158,8 @@ pub(crate) fn read(
         }
     }
     let connections = ledger.end(sink);
+    if let Some(error) = broken {
+        sink.remark(malformed(error));
+    }
     Ok(Extent { bytes: text.len() as u64, records: all.len() as u64, connections })
 }

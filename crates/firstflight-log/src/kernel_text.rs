@@ -172,6 +172,12 @@ impl<S: Sink> Lines<S> for Probe {
         if !self.last.contains_key(&key) && self.last.len() >= MOST_CONNECTIONS {
             return Ok(false);
         }
+        if let Some(last) = self.last.get(&key)
+            && seen.now < last.now
+        {
+            let back = last.now.since(seen.now);
+            return Err(format!("the time decreases by {} ns; such lines are skipped", back.0));
+        }
         let Some(before) = self.last.insert(key.clone(), seen) else { return Ok(true) };
         let acked = ahead(before.una, seen.una).min(MAX_BYTES);
         if acked == 0 {
@@ -201,20 +207,34 @@ impl<S: Sink> Lines<S> for Probe {
     }
 }
 
+/// The counters of a connection in the last snapshot.
+#[derive(Clone, Copy, Default)]
+struct Last {
+    acked: u64,
+    retransmitted: u64,
+    /// Number of earlier connections between the same ports, whose counters were larger.
+    others: u32,
+}
+
 /// Snapshots of `ss -ti`, each preceded by a line with its time.
 struct Snapshots {
     ledger: Ledger,
     now: Option<Time>,
     before: Option<Time>,
     key: Option<String>,
-    last: HashMap<String, (u64, u64)>,
+    last: HashMap<String, Last>,
     lines: u64,
 }
 
 impl Snapshots {
     fn new(file: &str) -> Snapshots {
         Snapshots {
-            ledger: Ledger::new(file, "snapshots of ss", Stated::default()),
+            // Snapshots are not ACKs, however close they are.
+            ledger: Ledger::new(
+                file,
+                "snapshots of ss",
+                Stated { coarse: Some(Nanos::ZERO), ..Stated::default() },
+            ),
             now: None,
             before: None,
             key: None,
@@ -267,9 +287,12 @@ impl<S: Sink> Lines<S> for Snapshots {
         if !self.last.contains_key(&key) && self.last.len() >= MOST_CONNECTIONS {
             return Ok(false);
         }
-        let Some(before) = self.last.insert(key.clone(), (acked, retransmitted)) else {
-            return Ok(true);
-        };
+        let before = self.last.get(&key).copied();
+        let is_next = before.is_some_and(|before| acked < before.acked);
+        let others = before.map_or(0, |before| before.others) + u32::from(is_next);
+        self.last.insert(key.clone(), Last { acked, retransmitted, others });
+        let Some(before) = before.filter(|_| !is_next) else { return Ok(true) };
+        let key = if others > 0 { format!("{key} ({})", others + 1) } else { key };
         let mss = whole("mss:").unwrap_or(USUAL_MSS).clamp(1, 65_536);
         let packets = |count: u64| count.saturating_mul(mss).min(MAX_BYTES);
         let word_after = |name: &str| {
@@ -278,9 +301,9 @@ impl<S: Sink> Lines<S> for Snapshots {
         let rtt = after(line, "rtt:").and_then(|rtt| rtt.split('/').next()?.parse::<f64>().ok());
         let row = AckRow {
             now,
-            acked: acked.saturating_sub(before.0).min(MAX_BYTES),
+            acked: acked.saturating_sub(before.acked).min(MAX_BYTES),
             rtt: rtt.filter(|rtt| (0.001..1e6).contains(rtt)).map(|rtt| Nanos((rtt * 1e6) as u64)),
-            lost: retransmitted.saturating_sub(before.1).min(MAX_BYTES),
+            lost: retransmitted.saturating_sub(before.retransmitted).min(MAX_BYTES),
             mss,
             inflight: Some(packets(whole("unacked:").unwrap_or(0))),
             cwnd: whole("cwnd:").map(packets),
@@ -293,7 +316,7 @@ impl<S: Sink> Lines<S> for Snapshots {
             ..AckRow::default()
         };
         let coarse = &mut self.ledger.about.stated.coarse;
-        *coarse = (*coarse).max(Some(interval).filter(|interval| interval.0 > 0));
+        *coarse = (*coarse).max(Some(interval));
         self.ledger.take(&key, || None, Transport::Tcp, &row, sink).map(|()| true)
     }
 

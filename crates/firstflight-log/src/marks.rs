@@ -39,10 +39,42 @@ enum Mode {
     Off,
 }
 
+/// ECN modes that the SYNs of a connection ask for. A SYN may be repeated without ECN, and either
+/// copy may be the one that arrives.
+#[derive(Clone, Copy, Debug, Default)]
+struct Asked {
+    /// A SYN was seen.
+    seen: bool,
+    /// RFC 3168, which every SYN for Accurate ECN allows, too.
+    echo: bool,
+    /// RFC 9768.
+    counter: bool,
+}
+
+impl Asked {
+    /// Takes a SYN. Section 3.1.3 of RFC 9768: flags without a meaning ask for Accurate ECN.
+    fn take(&mut self, syn: &Segment) {
+        self.seen = true;
+        self.echo |= syn.ace() != 0;
+        self.counter |= !matches!(syn.ace(), 0b000 | 0b011);
+    }
+
+    /// The mode to which a SYN/ACK agrees: table 2 of RFC 9768. The flags of a server that merely
+    /// reflects them agree to nothing.
+    fn agreed(self, answer: &Segment) -> Mode {
+        match answer.ace() {
+            0b010 | 0b011 | 0b100 | 0b110 if self.counter || !self.seen => Mode::Counter,
+            0b001 | 0b101 if self.echo || !self.seen => Mode::Echo,
+            _ => Mode::Off,
+        }
+    }
+}
+
 /// The marks of one direction of a connection, from the segments of its receiver.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MarkReader {
     mode: Mode,
+    asked: Asked,
     /// Whether the last segment carried the echo.
     echo: bool,
     /// The counter modulo 8, and whether an ACK has moved it.
@@ -101,14 +133,11 @@ impl MarkReader {
     }
 
     fn negotiate(&mut self, segment: &Segment) {
-        if segment.syn && segment.has_ack {
-            // Table 2 of RFC 9768. A retransmitted SYN/ACK may give up ECN; if the first one
-            // arrived, that one counts.
-            let mode = match segment.ace() {
-                0b010 | 0b011 | 0b100 | 0b110 => Mode::Counter,
-                0b001 | 0b101 => Mode::Echo,
-                _ => Mode::Off,
-            };
+        if segment.syn && !segment.has_ack {
+            self.asked.take(segment);
+        } else if segment.syn && segment.has_ack {
+            // A retransmitted SYN/ACK may give up ECN; if the first one arrived, that one counts.
+            let mode = self.asked.agreed(segment);
             if mode == Mode::Counter {
                 self.begin();
             }
@@ -243,6 +272,34 @@ mod tests {
                 .iter()
                 .sum();
             assert_eq!(all, marks, "{answer:03b}");
+        }
+    }
+
+    #[test]
+    fn an_answer_agrees_only_to_what_a_syn_asked_for() {
+        // The flags of the SYNs, of the SYN/ACK, and the resulting mode.
+        for (syns, answer, mode) in [
+            (&[0b111][..], 0b010, Mode::Counter),
+            (&[0b111], 0b001, Mode::Echo),
+            (&[0b111], 0b111, Mode::Off),
+            (&[0b101], 0b110, Mode::Counter),
+            (&[0b011], 0b001, Mode::Echo),
+            (&[0b011], 0b101, Mode::Echo),
+            (&[0b011], 0b011, Mode::Off),
+            (&[0b011], 0b110, Mode::Off),
+            (&[0b000], 0b001, Mode::Off),
+            (&[0b000], 0b010, Mode::Off),
+            (&[0b111, 0b000], 0b010, Mode::Counter),
+            (&[0b111, 0b011], 0b001, Mode::Echo),
+            (&[], 0b010, Mode::Counter),
+            (&[], 0b001, Mode::Echo),
+        ] {
+            let mut reader = MarkReader::default();
+            for syn in syns {
+                reader.see_peer(&Segment { syn: true, has_ack: false, ..flags(*syn) });
+            }
+            reader.see_own(&Segment { syn: true, ..flags(answer) });
+            assert_eq!(reader.mode, mode, "SYNs {syns:?}, SYN/ACK {answer:03b}");
         }
     }
 

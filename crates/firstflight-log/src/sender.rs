@@ -407,6 +407,8 @@ impl Sender {
         let start = self.unwrap(segment.seq);
         let end = start + u64::from(segment.payload);
         if self.first.is_none() {
+            // Data in the SYN that the receiver did not take is sent again (RFC 7413).
+            self.origin = self.origin.map(|origin| origin.min(start.max(ORIGIN + 1)));
             self.first = Some((segment.now, start));
             (self.una, self.nxt) = (start, start);
         }
@@ -605,14 +607,18 @@ impl Sender {
         self.transmissions += 1;
         let transmission = self.transmissions;
         let (mut lost, mut again, mut last_lost) = (0, false, None);
+        let stamp = segment.stamps.map(|stamps| stamps.0);
         for (from, piece) in self.pieces.range_mut(start..end).filter(|(_, piece)| !piece.sacked) {
             lost += piece.end - from;
             again |= piece.repeats > 0;
             last_lost = last_lost.max(Some(piece.transmission));
+            // Within one tick of the sender's clock, all copies have the same timestamp, and an
+            // echo does not tell them apart.
+            let tells = piece.stamp.is_some() && piece.stamp != stamp;
+            piece.stamp = stamp.filter(|_| tells);
             piece.repeats += 1;
             piece.at = now;
             piece.transmission = transmission;
-            piece.stamp = segment.stamps.map(|stamps| stamps.0);
         }
         if lost == 0 {
             return;

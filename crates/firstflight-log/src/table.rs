@@ -161,12 +161,12 @@ impl Layout {
     }
 }
 
-/// Start of the first line that bpftrace writes: `Attaching 2 probes...`.
-const BANNER: &[u8] = b"Attaching ";
+/// Starts of the first line that bpftrace writes: `Attaching 2 probes...`, `Attached 2 probes`.
+const BANNERS: [&[u8]; 2] = [b"Attaching ", b"Attached "];
 
 /// The length of the first line that bpftrace writes; 0 if the file does not start with it.
 pub(crate) fn banner(head: &[u8]) -> usize {
-    if !head.starts_with(BANNER) {
+    if !BANNERS.iter().any(|banner| head.starts_with(banner)) {
         return 0;
     }
     memchr::memchr(b'\n', head).map_or(0, |end| end + 1)

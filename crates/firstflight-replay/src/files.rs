@@ -160,6 +160,13 @@ fn gather(
         if let Some(what) = replay.take_broken() {
             replay.remarks.push(Fault::new(name, Place::File, what));
         }
+        let again = std::mem::take(&mut replay.again);
+        if again > 0 {
+            let which = if again == 1 { "a connection is" } else { "connections are" };
+            let count = if again == 1 { String::new() } else { format!("{again} ") };
+            let what = format!("{count}{which} in an earlier file, too, and left out here");
+            replay.notes.push(Fault::new(name, Place::File, what));
+        }
         let (extent, fault) = match done {
             Ok(extent) => (extent, replay.remarks.get(remarks).map(ToString::to_string)),
             Err(fault) => {
@@ -297,7 +304,11 @@ mod tests {
     }
 
     fn table() -> Vec<u8> {
-        let row = |at: u64| format!("{},10000,20000,30\n", 30 * at);
+        table_from(0)
+    }
+
+    fn table_from(begin_ms: u64) -> Vec<u8> {
+        let row = |at: u64| format!("{},10000,20000,30\n", begin_ms + 30 * at);
         let rows: String = (1..20_000).map(row).collect();
         format!("time_ms,acked_bytes,inflight_bytes,rtt_ms\n{rows}").into_bytes()
     }
@@ -310,6 +321,20 @@ mod tests {
                 if broken.contains(file) { Box::new(Broken(bytes)) } else { Box::new(bytes) };
             read::from(file, bytes, replay)
         })
+    }
+
+    #[test]
+    fn a_connection_in_two_files_counts_once() {
+        let read = |file: &Path, name: &str, replay: &mut Replay| {
+            // The third connection begins a millisecond later.
+            let begin = if file == Path::new("c") { 1_700_000_000_001 } else { 1_700_000_000_000 };
+            read::from(name, Box::new(Cursor::new(table_from(begin))), replay)
+        };
+        let (replay, rows) = gather(&["a", "b", "c"], Settings::default(), read).expect("tables");
+        assert_eq!(replay.done.len(), 2, "a and b hold the same connection");
+        let notes: Vec<usize> = rows.iter().map(|row| row.notes.len()).collect();
+        assert_eq!(notes, [0, 1, 0], "{:?}", replay.notes);
+        assert!(replay.notes[0].to_string().contains("in an earlier file"), "{:?}", replay.notes);
     }
 
     #[test]

@@ -287,7 +287,8 @@ fn keep_alives(signals: &Signals) -> Option<Finding> {
 fn marks(signals: &Signals) -> Option<Finding> {
     let marks = signals.marks;
     let text = format!(
-        "The receiver reported {marks} congestion marks: the path marks packets instead of dropping them."
+        "The receiver reported {marks} congestion mark{}: the path marks packets instead of dropping them.",
+        if marks == 1 { "" } else { "s" }
     );
     (marks > 0).then(|| finding("marks", marks as f64, text))
 }

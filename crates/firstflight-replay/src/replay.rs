@@ -11,11 +11,12 @@ pub use crate::followed::{Followed, Sender};
 use crate::population::Entry;
 pub use crate::run::{Aim, Left, Named, Run, Settings};
 use crate::summary::ConnectionRow;
+use firstflight::{Nanos, Time};
 use firstflight_log::Fault;
 use firstflight_log::quality::Quality;
 use firstflight_log::step::{Id, Opening, Sink, Step};
 use firstflight_table::guard::{Broken, Tally, guarded};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The startups that are replayed if none are named.
 pub const DEFAULT_ARMS: &str =
@@ -23,6 +24,8 @@ pub const DEFAULT_ARMS: &str =
 
 /// Minimum number of ACKs for a replay.
 pub const LEAST_ACKS: u64 = 10;
+/// Times from here on (the year 2001) count from 1970; smaller ones from an epoch of their own.
+const SINCE_1970: Time = Time(1_000_000_000_000_000_000);
 /// Maximum number of connections whose results are kept, more than anyone will read.
 const MOST_RESULTS: usize = 200_000;
 
@@ -53,6 +56,11 @@ pub struct Replay {
     /// Table that receives every ACK.
     pub(crate) events: Option<Events>,
     broken: Tally,
+    /// Start, duration, bytes and ACKs of the connections with a date that are kept. Times are in
+    /// nanoseconds, so connections of which all four are equal are the same one.
+    kept: HashSet<(Time, Nanos, u64, u64)>,
+    /// Number of connections left out because another file contains them, too.
+    pub(crate) again: u64,
 }
 
 impl Replay {
@@ -73,6 +81,8 @@ impl Replay {
             group: None,
             events: None,
             broken: Tally::default(),
+            kept: HashSet::new(),
+            again: 0,
         }
     }
 
@@ -146,6 +156,12 @@ impl Sink for Replay {
         }
         if self.done.len() >= MOST_RESULTS {
             self.beyond += 1;
+            return;
+        }
+        let (start, end) = (live.opening.start, live.end);
+        let same = (start, end.since(start), live.delivered, live.acks);
+        if start >= SINCE_1970 && !self.kept.insert(same) {
+            self.again += 1;
             return;
         }
         let wants_entry = self.settings.entries;

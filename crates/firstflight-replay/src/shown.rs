@@ -49,13 +49,19 @@ impl Shown {
         // All bytes arrived during the connection, so the best rate is at least their mean.
         let life = followed.end.since(followed.opening.start).0;
         let mean = followed.delivered as f64 * 1e9 / life.max(1) as f64;
-        let best = best.map(|best| {
-            if best.rate >= mean { best } else { Measured { rate: mean, start: 0, span: life } }
-        });
         // Differences between RTTs need no near half added, but the RTT does. An RTT of less than
-        // two ticks of the capture's clock is unknown.
+        // two ticks of the capture's clock is unknown, and so is a rate over less than five: a tick
+        // is then more than a fifth of its time.
         let (add, tick) =
             followed.quality.as_ref().map_or((0, 0), |of| (of.to_add_ns, of.tick_ns()));
+        let shortest = tick.saturating_mul(5);
+        let mean = (life >= shortest).then_some(Measured { rate: mean, start: 0, span: life });
+        let best = best.and_then(|best| {
+            // If all timestamps are the same, the clock is coarser than the connection is long.
+            let is_known = |rate: &Measured| life > 0 && rate.span >= shortest;
+            let known = mean.into_iter().chain([best]).filter(is_known);
+            known.max_by(|a, b| a.rate.total_cmp(&b.rate))
+        });
         let shows = followed.quality.as_ref().is_none_or(|of| of.shows_rtt);
         let whole = min.map(|min| min + Nanos(add)).filter(|_| shows);
         let min_rtt_ms = whole.map(|min| ms(min.0));

@@ -502,10 +502,60 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
     }
 }
 
+#[test]
+fn an_output_never_replaces_an_input() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = "rate=10Mbit,rtt=20ms,queue=20ms";
+    let kept = ["compare", "--bytes", "100kB", "--arms", "slowstart", "--path", path];
+    let kept = run_in(&folder, &[&kept[..], &["--json", "kept.json"]].concat());
+    assert_eq!(kept.code, 0, "{}", kept.stderr);
+    let mut table = "time_ms,acked_bytes,inflight_bytes,rtt_ms\n".to_owned();
+    for row in 0..200 {
+        table += &format!("{},10000,20000,30\n", 30 * row);
+    }
+    fs::write(folder.path().join("acks.csv"), table).expect("a table");
+    fs::write(folder.path().join("plan.toml"), "bytes = \"100kB\"\narms = [\"slowstart\"]\n")
+        .expect("an experiment");
+    fs::create_dir(folder.path().join("sub")).expect("a folder");
+    let rows: &[&[&str]] = &[
+        &["replay", "acks.csv", "--json", "acks.csv"],
+        &["replay", "acks.csv", "--json=./acks.csv"],
+        &["replay", "sub/../acks.csv", "--events", "acks.csv"],
+        &["advise", "acks.csv", "--json", "acks.csv"],
+        &["run", "plan.toml", "--json", "plan.toml"],
+        &["diff", "kept.json", "kept.json", "--json", "kept.json"],
+        &["check", "kept.json", "--against", "kept.json", "--json", "kept.json"],
+        &["ab", "--population", "plan.toml", "--json", "plan.toml"],
+        &["compare", "--path", "trace=acks.csv,rtt=20ms", "--json", "acks.csv"],
+    ];
+    let read_all = || ["acks.csv", "plan.toml", "kept.json"].map(|name| read(&folder, name));
+    let before = read_all();
+    for arguments in rows {
+        let run = run_in(&folder, arguments);
+        let typed = arguments.join(" ");
+        assert_eq!(run.code, 2, "`firstflight {typed}` is bad input: {}", run.stderr);
+        assert!(read_all() == before, "`firstflight {typed}` keeps its input");
+    }
+    let said = run_in(&folder, rows[0]).stderr;
+    assert_eq!(said, "firstflight: --json acks.csv: the command reads this file; name another\n");
+    let run = run_in(&folder, &["replay", "acks.csv", "--json", "again.json"]);
+    assert_eq!(run.code, 0, "another name: {}", run.stderr);
+    let run = run_in(&folder, &["replay", "acks.csv", "--json", "again.json"]);
+    assert_eq!(run.code, 0, "an earlier result is replaced: {}", run.stderr);
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_one_line_and_no_panic() {
-    for arguments in [&["paths"][..], &["arms"], &["compare"], &["compare", "--json", "-"]] {
+    for arguments in [
+        &["paths"][..],
+        &["arms"],
+        &["compare"],
+        &["compare", "--json", "-"],
+        &["--help"],
+        &["compare", "--help"],
+        &["--version"],
+    ] {
         let full =
             fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has a full device");
         let (code, said) = talks_to(full, arguments);

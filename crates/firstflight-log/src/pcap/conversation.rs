@@ -19,6 +19,8 @@ const FORMAT: &str = "capture of TCP";
 const LONGEST_REST: Nanos = Nanos::from_millis(1_200);
 
 const FIRST_TIMER: Nanos = Nanos::from_secs(1);
+/// Maximum number of SYNs of other connections that wait for their answer.
+const MOST_RIVALS: usize = 16;
 /// Longer than any timer of a TCP in use; those are capped at two minutes.
 const LONGEST_TIMER: Nanos = Nanos::from_secs(300);
 
@@ -42,6 +44,9 @@ pub(super) struct Conversation {
     passed: [u64; 2],
     reset: bool,
     finished: [bool; 2],
+    /// SYNs with other sequence numbers: of the next connection between these ports, or blind ones
+    /// that a live connection ignores (RFC 9293 section 3.10.7.4).
+    rivals: Vec<Held>,
     /// Given up because of an internal error; further frames are ignored.
     pub(super) given_up: bool,
 }
@@ -77,6 +82,7 @@ impl Conversation {
             passed: [0; 2],
             reset: false,
             finished: [false; 2],
+            rivals: Vec::new(),
             given_up: false,
         }
     }
@@ -87,10 +93,38 @@ impl Conversation {
         self.senders.iter_mut().for_each(|sender| sender.abandon(sink));
     }
 
-    /// Whether the segment, a SYN, is not the SYN that started this connection.
+    /// Whether the segment is a SYN, but not the one that started this connection.
     pub(super) fn began_otherwise(&self, segment: &Segment) -> bool {
         let is_answered = self.opening.early == Some(segment.seq.wrapping_add(1));
-        self.opening.syn.map_or(!is_answered, |(_, _, seq)| seq != segment.seq)
+        segment.syn
+            && !segment.has_ack
+            && self.opening.syn.map_or(!is_answered, |(_, _, seq)| seq != segment.seq)
+    }
+
+    /// Keeps a SYN of another connection until its answer shows that it started one.
+    pub(super) fn keep_rival(&mut self, held: Held) {
+        if self.rivals.len() >= MOST_RIVALS {
+            self.rivals.remove(0);
+        }
+        self.rivals.push(held);
+    }
+
+    /// The SYNs of the connection to which the frame belongs, if that is the next one: the frame
+    /// acknowledges a SYN, or follows it.
+    pub(super) fn take_rivals(&mut self, frame: &Frame) -> Option<Vec<Held>> {
+        let segment = &frame.segment;
+        let agrees = |rival: &Frame| {
+            let first = rival.segment.seq.wrapping_add(1);
+            let (number, is_there) = if frame.from == rival.from {
+                (segment.seq, !segment.syn)
+            } else {
+                (segment.ack, segment.has_ack)
+            };
+            is_there && number.wrapping_sub(first) <= rival.segment.payload
+        };
+        let seq = self.rivals.iter().find(|rival| agrees(&rival.frame))?.frame.segment.seq;
+        let rivals = std::mem::take(&mut self.rivals).into_iter();
+        Some(rivals.filter(|rival| rival.frame.segment.seq == seq).collect())
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -102,6 +136,9 @@ impl Conversation {
         let from = usize::from(frame.from != self.ends[0]);
         self.evidence.stamp(frame.segment.now);
         frame.segment.now = self.steady(&frame.segment, from);
+        if frame.segment.rst && !self.evidence.resets(from, &frame.segment) {
+            return;
+        }
         if self.evidence.is_copy(from, &frame, self.least_rtt()) {
             return;
         }

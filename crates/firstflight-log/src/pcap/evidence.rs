@@ -22,6 +22,8 @@ const DUPLICATES: u32 = 3;
 const ALL_TWICE: u32 = 8;
 /// Smallest segment into which a TCP cuts its data, bytes.
 const LEAST_PART: u32 = 500;
+/// A reset this close to the data lies in the receiver's window, which is rarely larger.
+const NEAR_RESET: u32 = 1 << 24;
 /// A smaller clock step needs no mention, ns.
 const FINE: u64 = 100_000;
 /// Number of frames needed to infer a coarse clock.
@@ -239,6 +241,17 @@ impl Evidence {
         if segment.payload > 0 || stamp_is_new {
             other.ask(segment, is_new, stamp_is_new);
         }
+    }
+
+    /// Whether the receiver of a reset obeys it: its number lies in the window (RFC 9293 section
+    /// 3.10.7.4), or no number is known yet.
+    pub(super) fn resets(&self, from: usize, segment: &Segment) -> bool {
+        let (own, other) = (&self.ends[from], &self.ends[1 - from]);
+        let known = [other.last_ack, own.top];
+        known == [None; 2]
+            || known.iter().flatten().any(|number| {
+                number.wrapping_sub(segment.seq).min(segment.seq.wrapping_sub(*number)) < NEAR_RESET
+            })
     }
 
     /// Whether the frame is a copy of a frame of this connection that was captured earlier. `rtt`

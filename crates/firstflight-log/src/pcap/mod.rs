@@ -112,7 +112,7 @@ enum Records {
 struct Interface {
     link: i32,
     /// Units per second of its timestamps.
-    resolution: u64,
+    resolution: u128,
     offset_s: i64,
 }
 
@@ -260,10 +260,7 @@ impl Capture {
                         {
                             interfaces.push(Interface {
                                 link: described.linktype.0,
-                                resolution: described
-                                    .ts_resolution()
-                                    .filter(|resolution| *resolution > 0)
-                                    .unwrap_or(1_000_000),
+                                resolution: units(described.if_tsresol),
                                 offset_s: described.ts_offset(),
                             });
                         }
@@ -275,6 +272,10 @@ impl Capture {
                                 let now = stamp(*interface, packet.ts_high, packet.ts_low);
                                 frame::frame(now, interface.link, data, packet.origlen)
                             });
+                        }
+                        Block::Unknown(block) if block.block_type == OLD_PACKET => {
+                            is_packet = true;
+                            framed = old_packet(block.data, big_endian, interfaces);
                         }
                         // Simple packet blocks have no time and cannot be used.
                         Block::SimplePacket(_) => is_packet = true,
@@ -321,16 +322,22 @@ impl Capture {
     }
 
     fn take(&mut self, held: Held, sink: &mut impl Sink) {
-        let Held { frame, .. } = &held;
-        let segment = &frame.segment;
+        let frame = &held.frame;
         let (from, to) = (frame.from, frame.to);
         let key = if from <= to { (from, to) } else { (to, from) };
-        let begins_anew = segment.syn
-            && !segment.has_ack
-            && self.conversations.get(&key).is_some_and(|known| known.began_otherwise(segment));
-        if begins_anew && let Some(old) = self.conversations.remove(&key) {
-            self.finish(old, sink);
+        if let Some(known) = self.conversations.get_mut(&key) {
+            if let Some(rivals) = known.take_rivals(frame) {
+                if let Some(old) = self.conversations.remove(&key) {
+                    self.finish(old, sink);
+                }
+                for rival in rivals {
+                    self.take(rival, sink);
+                }
+            } else if known.began_otherwise(&frame.segment) {
+                return known.keep_rival(held);
+            }
         }
+        let frame = &held.frame;
         if !self.conversations.contains_key(&key)
             && self.conversations.len() >= MOST_CONVERSATIONS
             && let Some(stale) =
@@ -379,6 +386,36 @@ impl Capture {
     }
 }
 
+/// The packet block, which enhanced packet blocks have replaced.
+const OLD_PACKET: u32 = 2;
+
+/// The frame in the body of a packet block: interface, drops, time, lengths, and the packet.
+fn old_packet(
+    body: &[u8],
+    big_endian: bool,
+    interfaces: &[Interface],
+) -> Option<Result<Frame, Other>> {
+    let word = |at: usize| {
+        let bytes: [u8; 4] = body.get(at..at + 4)?.try_into().ok()?;
+        Some(if big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) })
+    };
+    let first = word(0)?;
+    let interface = if big_endian { first >> 16 } else { first & 0xffff };
+    let interface = interfaces.get(interface as usize)?;
+    let data = body.get(20..)?;
+    let data = data.get(..word(12)? as usize).unwrap_or(data);
+    let now = stamp(*interface, word(4)?, word(8)?);
+    Some(frame::frame(now, interface.link, data, word(16)?))
+}
+
+/// Units per second of the option `if_tsresol`: the exponent of a negative power of ten, or of two
+/// if the highest bit is set.
+fn units(resolution: u8) -> u128 {
+    let exponent = u32::from(resolution & 0x7f);
+    let base: u128 = if resolution & 0x80 == 0 { 10 } else { 2 };
+    base.saturating_pow(exponent)
+}
+
 /// Number of packets that the interface or the system dropped before capture.
 fn drops(counted: &InterfaceStatisticsBlock<'_>, big_endian: bool) -> u64 {
     const DROPS: [OptionCode; 2] = [OptionCode::IsbIfDrop, OptionCode::IsbOsDrop];
@@ -410,7 +447,7 @@ fn legacy(header: &PcapHeader) -> Format {
 
 fn stamp(interface: Interface, high: u32, low: u32) -> Time {
     let units = (u128::from(high) << 32) | u128::from(low);
-    let nanos = units * 1_000_000_000 / u128::from(interface.resolution);
+    let nanos = units * 1_000_000_000 / interface.resolution;
     let offset = i128::from(interface.offset_s) * 1_000_000_000;
     Time(u64::try_from(nanos as i128 + offset).unwrap_or(0))
 }

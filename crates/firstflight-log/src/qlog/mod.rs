@@ -16,7 +16,7 @@ use crate::trace::{Log, qlog};
 use crate::window::Window;
 use event::{Blocked, Kind, Metrics, Object, Parameters, TraceHeader};
 pub(crate) use event::{Packet, Space};
-use firstflight::Time;
+use firstflight::{Nanos, Time};
 pub(crate) use loose::Frames;
 use loose::{Number, Text};
 pub(crate) use sender::Sender;
@@ -24,9 +24,17 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io::Read;
 
+/// Number of events that wait for earlier ones: programs that log from several threads write
+/// neighbouring events in the wrong order.
+const MOST_WAITING: usize = 256;
+/// Maximum time by which an event follows a later one. If times fall back further, the clock was
+/// set back or another connection starts, and the order of the file stays.
+const SKEW: Nanos = Nanos::from_millis(100);
+/// Times before the reference of the log lie at most this far before its first event, ns.
+const BEFORE: f64 = 60e9;
 /// Maximum number of connections of one file followed at the same time.
 const MOST_SENDERS: usize = 4096;
 
@@ -38,6 +46,7 @@ pub fn read(file: &str, bytes: Box<dyn Read>, sink: &mut impl Sink) -> Result<Ex
     let mut window = Window::new(bytes);
     let mut log = Reading::new(file, sink);
     let walked = walk::walk(file, &mut window, &mut log);
+    log.settle();
     let broken = log.broken.take();
     log.book.close(log.sink);
     log.own.close(log.sink);
@@ -137,14 +146,36 @@ impl Book {
     }
 }
 
+/// The content of an event.
+enum What {
+    Packet(Kind, Packet),
+    Metrics(Metrics),
+    Parameters(Parameters),
+    Blocked(bool),
+    Spurious,
+}
+
+/// An event that waits for earlier ones.
+struct Waiting {
+    now: Time,
+    /// Its place in the order: its time, or a later one.
+    place: Time,
+    group: Option<String>,
+    what: What,
+}
+
 struct Reading<'a, S> {
     book: Book,
+    waiting: VecDeque<Waiting>,
+    /// The latest time of an event.
+    latest: Time,
+    /// Added to all times, ns: the first one is negative.
+    shift: Option<f64>,
     sink: &'a mut S,
     records: u64,
     clock: Clock,
     /// Nanoseconds per unit of the time column.
     unit: f64,
-    old: bool,
     fields: Vec<String>,
     now: f64,
     /// The first event that could not be read.
@@ -176,11 +207,13 @@ impl<'a, S: Sink> Reading<'a, S> {
         };
         Reading {
             book,
+            waiting: VecDeque::new(),
+            latest: Time(0),
+            shift: None,
             sink,
             records: 0,
             clock: Clock::Since,
             unit: MILLISECOND,
-            old: false,
             fields: Vec::new(),
             now: 0.0,
             broken: None,
@@ -232,7 +265,7 @@ impl<'a, S: Sink> Reading<'a, S> {
 
     /// Converts the time of an event.
     fn time(&mut self, When { time, clock }: When) -> Time {
-        if let Some(time) = time.0.filter(|time| time.is_finite() && *time >= 0.0) {
+        if let Some(time) = time.0.filter(|time| time.is_finite()) {
             self.now = match clock.unwrap_or(self.clock) {
                 Clock::Since => time,
                 Clock::Delta => self.now + time,
@@ -240,10 +273,61 @@ impl<'a, S: Sink> Reading<'a, S> {
         }
         // Rounds to the nearest nanosecond, because most decimal fractions have no exact binary
         // value.
-        Time((self.now * self.unit + 0.5) as u64)
+        let nanos = self.now * self.unit + 0.5;
+        let shift = self.shift.get_or_insert(if nanos < 0.0 { BEFORE - nanos } else { 0.0 });
+        Time((nanos + *shift) as u64)
+    }
+
+    /// Puts an event in the order of times.
+    fn wait(&mut self, now: Time, group: Option<&String>, what: What) {
+        let place = if self.latest.since(now) <= SKEW { now } else { self.latest };
+        self.latest = self.latest.max(now);
+        let at = self.waiting.iter().rposition(|other| other.place <= place);
+        let waiting = Waiting { now, place, group: group.cloned(), what };
+        self.waiting.insert(at.map_or(0, |at| at + 1), waiting);
+        if self.waiting.len() > MOST_WAITING
+            && let Some(first) = self.waiting.pop_front()
+        {
+            self.apply(first);
+        }
+    }
+
+    /// Processes the events that wait.
+    fn settle(&mut self) {
+        while let Some(first) = self.waiting.pop_front() {
+            self.apply(first);
+        }
+    }
+
+    fn apply(&mut self, Waiting { now, group, what, .. }: Waiting) {
+        let path = if let What::Packet(_, packet) = &what { packet.path } else { 0 };
+        let sender = self.book.sender(group.as_ref(), path, self.sink);
+        match what {
+            What::Packet(Kind::Sent, packet) => {
+                self.sent += u64::from(packet.space == Space::Data);
+                sender.on_sent(now, &packet, self.sink);
+            }
+            What::Packet(Kind::Received, packet) => {
+                self.acks_without_ranges +=
+                    u64::from(packet.frames.acks > 0 && packet.frames.acked.is_empty());
+                sender.on_received(now, &packet, self.sink);
+            }
+            What::Packet(Kind::Lost, packet) => sender.on_lost(now, &packet, self.sink),
+            What::Packet(_, packet) => {
+                if packet.space == Space::Data && !packet.numbers.is_empty() {
+                    let acked = packet.numbers.iter().map(|number| (*number, *number)).collect();
+                    sender.on_acked(now, &Frames { acked, ..Frames::default() }, self.sink);
+                }
+            }
+            What::Metrics(metrics) => sender.on_metrics(now, &metrics, self.sink),
+            What::Parameters(parameters) => sender.on_parameters(&parameters),
+            What::Blocked(blocked) => sender.on_blocked(blocked),
+            What::Spurious => sender.on_spurious(now, self.sink),
+        }
     }
 
     fn take_header(&mut self, header: &TraceHeader) {
+        self.settle();
         if let Some(common) = &header.common_fields {
             self.book.group = common.group_id.0.clone().or_else(|| common.odcid.0.clone());
             let format = common.time_format.0.as_deref().map(str::to_ascii_lowercase);
@@ -252,13 +336,8 @@ impl<'a, S: Sink> Reading<'a, S> {
                 _ => Clock::Since,
             };
         }
-        if self.old
-            && header
-                .configuration
-                .as_ref()
-                .and_then(|units| units.time_units.0.as_deref())
-                .is_some_and(|units| units.eq_ignore_ascii_case("us"))
-        {
+        let units = header.configuration.as_ref().and_then(|of| of.time_units.0.as_deref());
+        if units.is_some_and(|units| units.eq_ignore_ascii_case("us")) {
             self.unit = MICROSECOND;
         }
         if let Some(title) = header.title.0.as_ref().filter(|title| !title.is_empty()) {
@@ -285,30 +364,22 @@ impl<'a, S: Sink> Reading<'a, S> {
         let now = self.time(time);
         let kind = Kind::of(name);
         let Some(text) = data.map(RawValue::get).filter(|_| kind != Kind::Other) else { return };
-        let done = match kind {
+        let what = match kind {
             Kind::Sent | Kind::Received | Kind::Lost | Kind::Acked => {
                 self.packets += 1;
-                Packet::parse(text).map(|packet| self.on_packet(kind, now, group, &packet))
+                Packet::parse(text).map(|packet| Some(What::Packet(kind, packet)))
             }
-            Kind::Metrics => serde_json::from_str::<Metrics>(text).map(|metrics| {
-                self.book.sender(group, 0, self.sink).on_metrics(now, &metrics, self.sink);
-            }),
-            Kind::Parameters => serde_json::from_str::<Parameters>(text).map(|parameters| {
-                self.book.sender(group, 0, self.sink).on_parameters(&parameters);
-            }),
-            Kind::Blocked => serde_json::from_str::<Blocked>(text).map(|event| {
-                if let Some(blocked) = event.by_flow_control() {
-                    self.book.sender(group, 0, self.sink).on_blocked(blocked);
-                }
-            }),
-            Kind::Spurious => {
-                self.book.sender(group, 0, self.sink).on_spurious(now, self.sink);
-                Ok(())
-            }
-            Kind::Other => Ok(()),
+            Kind::Metrics => serde_json::from_str(text).map(|of| Some(What::Metrics(of))),
+            Kind::Parameters => serde_json::from_str(text).map(|of| Some(What::Parameters(of))),
+            Kind::Blocked => serde_json::from_str::<Blocked>(text)
+                .map(|event| event.by_flow_control().map(What::Blocked)),
+            Kind::Spurious => Ok(Some(What::Spurious)),
+            Kind::Other => Ok(None),
         };
-        if let Err(error) = done {
-            self.spoil(place, &error);
+        match what {
+            Ok(Some(what)) => self.wait(now, group, what),
+            Ok(None) => {}
+            Err(error) => self.spoil(place, &error),
         }
     }
 
@@ -326,28 +397,6 @@ impl<'a, S: Sink> Reading<'a, S> {
         if let Err(what) = taken {
             let what = format!("firstflight:{event}: {what}; such events are skipped");
             self.broken.get_or_insert(Fault::new(&self.book.file, place, what));
-        }
-    }
-
-    fn on_packet(&mut self, kind: Kind, now: Time, group: Option<&String>, packet: &Packet) {
-        let sender = self.book.sender(group, packet.path, self.sink);
-        match kind {
-            Kind::Sent => {
-                self.sent += u64::from(packet.space == Space::Data);
-                sender.on_sent(now, packet, self.sink);
-            }
-            Kind::Received => {
-                self.acks_without_ranges +=
-                    u64::from(packet.frames.acks > 0 && packet.frames.acked.is_empty());
-                sender.on_received(now, packet, self.sink);
-            }
-            Kind::Lost => sender.on_lost(now, packet, self.sink),
-            _ => {
-                if packet.space == Space::Data && !packet.numbers.is_empty() {
-                    let acked = packet.numbers.iter().map(|number| (*number, *number)).collect();
-                    sender.on_acked(now, &Frames { acked, ..Frames::default() }, self.sink);
-                }
-            }
         }
     }
 
@@ -409,20 +458,16 @@ impl<'a, S: Sink> Reading<'a, S> {
             eliciting: event.ack_only.0.unwrap_or(0) == 0,
             ..Frames::default()
         };
-        match kind {
-            "packet-sent" => self.on_packet(Kind::Sent, now, group.as_ref(), &numbered(asks)),
-            "packet-acked" => {
-                self.on_packet(Kind::Acked, now, group.as_ref(), &numbered(Frames::default()));
-            }
-            "packet-lost" => {
-                self.on_packet(Kind::Lost, now, group.as_ref(), &numbered(Frames::default()));
-            }
+        let what = match kind {
+            "packet-sent" => What::Packet(Kind::Sent, numbered(asks)),
+            "packet-acked" => What::Packet(Kind::Acked, numbered(Frames::default())),
+            "packet-lost" => What::Packet(Kind::Lost, numbered(Frames::default())),
             "cc-ack-received" | "cc-congestion" => {
-                let metrics = Metrics { congestion_window: event.cwnd, ..Metrics::default() };
-                self.book.sender(group.as_ref(), 0, self.sink).on_metrics(now, &metrics, self.sink);
+                What::Metrics(Metrics { congestion_window: event.cwnd, ..Metrics::default() })
             }
-            _ => {}
-        }
+            _ => return,
+        };
+        self.wait(now, group.as_ref(), what);
     }
 }
 
@@ -453,7 +498,6 @@ impl<S: Sink> walk::Visitor for Reading<'_, S> {
     fn header(&mut self, key: &str, value: &[u8], place: Place) {
         let value = &*quiet(value);
         match key {
-            "qlog_version" => self.old = value.to_ascii_lowercase().starts_with(b"\"draft-0"),
             "event_fields" => match serde_json::from_slice::<Vec<Text>>(value) {
                 Ok(fields) => {
                     self.fields =
@@ -474,6 +518,8 @@ impl<S: Sink> walk::Visitor for Reading<'_, S> {
     }
 
     fn begin(&mut self) {
+        self.settle();
+        (self.latest, self.shift) = (Time(0), None);
         self.book.close(self.sink);
         self.own.close(self.sink);
         self.is_own = false;

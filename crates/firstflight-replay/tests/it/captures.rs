@@ -219,6 +219,12 @@ pub(crate) fn pcap(
 }
 
 fn pcapng(packets: &[(u64, Vec<u8>)]) -> Vec<u8> {
+    pcapng_of(9, 6, packets)
+}
+
+/// With this option `if_tsresol` (RFC draft-ietf-opsawg-pcapng section 4.2) and packets in blocks of
+/// this kind: 6, or 2 in old files.
+fn pcapng_of(resolution: u8, kind: u32, packets: &[(u64, Vec<u8>)]) -> Vec<u8> {
     let block = |kind: u32, body: &[u8]| {
         let padded = body.len().div_ceil(4) * 4;
         let length = (12 + padded) as u32;
@@ -232,17 +238,22 @@ fn pcapng(packets: &[(u64, Vec<u8>)]) -> Vec<u8> {
         .concat()
     };
     let section = [&0x1a2b_3c4d_u32.to_le_bytes()[..], &[1, 0, 0, 0], &[0xff; 8]].concat();
-    // Raw IP; nanoseconds.
-    let interface =
-        [&101_u16.to_le_bytes()[..], &[0, 0], &[0; 4], &[9, 0, 1, 0, 9, 0, 0, 0], &[0; 4]].concat();
+    // Raw IP.
+    let option = [9, 0, 1, 0, resolution, 0, 0, 0];
+    let interface = [&101_u16.to_le_bytes()[..], &[0, 0], &[0; 4], &option, &[0; 4]].concat();
+    let exponent = u32::from(resolution & 0x7f);
+    let units = if resolution < 0x80 { 10_u128.pow(exponent) } else { 1 << exponent };
     let mut out = [block(0x0a0d_0d0a, &section), block(1, &interface)].concat();
     for (now, packet) in packets {
+        // An old block has a count of drops behind the interface; all bits: unknown.
+        let interface = if kind == 2 { 0xffff_0000 } else { 0 };
+        let now = (u128::from(*now) * units / 1_000_000_000) as u64;
         let head: Vec<u8> =
-            [0, (now >> 32) as u32, *now as u32, packet.len() as u32, packet.len() as u32]
+            [interface, (now >> 32) as u32, now as u32, packet.len() as u32, packet.len() as u32]
                 .iter()
                 .flat_map(|value| value.to_le_bytes())
                 .collect();
-        out.extend(block(6, &[head, packet.clone()].concat()));
+        out.extend(block(kind, &[head, packet.clone()].concat()));
     }
     out
 }
@@ -295,6 +306,10 @@ fn every_kind_of_capture_shows_the_same_download() {
         ("ipv6", pcap(Pcap { link: 1, ..PLAIN }, &six, ethernet(0x86dd))),
         ("headers only", pcap(Pcap { snap: 100, ..PLAIN }, &four, plain)),
         ("pcapng", pcapng(&four)),
+        ("pcapng, nanoseconds in old blocks", pcapng_of(9, 2, &four)),
+        ("pcapng, picoseconds", pcapng_of(12, 6, &four)),
+        ("pcapng, 2^-30 s", pcapng_of(0x80 | 30, 6, &four)),
+        ("pcapng, 2^-32 s (NTP)", pcapng_of(0x80 | 32, 6, &four)),
     ];
     for (name, bytes) in all {
         assert_eq!(gist(&download(name, bytes)), gist(&reference), "{name}: the same download");

@@ -358,6 +358,64 @@ fn every_dialect_shows_the_link() {
     }
 }
 
+/// The lines of a text sequence, header first, in another order.
+fn reordered(text: &str, order: impl Fn(&mut Vec<&str>)) -> String {
+    let mut lines: Vec<&str> = text.lines().collect();
+    let header = lines.remove(0);
+    order(&mut lines);
+    [&[header], &lines[..]].concat().join("\n") + "\n"
+}
+
+#[test]
+fn events_out_of_order_are_as_in_order() {
+    let text = quiche(&moments());
+    let whole = |text: String| {
+        let mut row = serde_json::to_value(row("log", text)).expect("a row is JSON");
+        row.as_object_mut().expect("a row has fields").remove("name");
+        row
+    };
+    let before = whole(text.clone());
+    let time = |line: &str| {
+        let rest = line.split("\"time\":").nth(1).expect("a time");
+        rest.split(',').next().expect("a number").to_owned()
+    };
+    for distance in [1, 2, 7] {
+        let after = reordered(&text, |lines| {
+            for at in (distance..lines.len()).step_by(11) {
+                // Events of the same moment have an order of their own.
+                let apart = lines[at - distance..=at].windows(2);
+                if apart.into_iter().all(|pair| time(pair[0]) != time(pair[1])) {
+                    lines.swap(at - distance, at);
+                }
+            }
+        });
+        assert_ne!(after, text, "some events change places");
+        assert_eq!(whole(after), before, "events {distance} places away");
+    }
+}
+
+#[test]
+fn times_before_the_reference_are_times() {
+    let moments = moments();
+    let text = quiche(&moments);
+    let before = row("log", text.clone());
+    let first = moments[0].0 as f64 / 1e6;
+    let earlier: String = text
+        .lines()
+        .map(|line| match line.split_once("{\"time\":") {
+            Some((head, rest)) => {
+                let (time, rest) = rest.split_once(',').expect("a number");
+                let time: f64 = time.parse().expect("a number");
+                format!("{head}{{\"time\":{:.6},{rest}\n", time - first - 70.0)
+            }
+            None => format!("{line}\n"),
+        })
+        .collect();
+    let after = row("log", earlier);
+    assert_eq!(after.min_rtt_ms, before.min_rtt_ms, "70 ms before the reference");
+    assert_eq!(gist(&after), gist(&before));
+}
+
 #[test]
 fn dialects_that_say_the_same_lead_to_the_same_exits() {
     let moments = moments();

@@ -17,6 +17,7 @@ const HOPS: f64 = 7.0;
 
 pub(crate) const FIN: u16 = 1;
 pub(crate) const SYN: u16 = 2;
+pub(crate) const RST: u16 = 4;
 pub(crate) const PSH: u16 = 8;
 pub(crate) const ACK: u16 = 16;
 pub(crate) const ECE: u16 = 0x40;

@@ -1,6 +1,7 @@
 //! Text output of Linux and of iperf3: it shows the path, and exits only if it contains ACKs.
 
-use crate::model::{replayed, row};
+use crate::model::{replayed, row, rows};
+use firstflight_replay::results::Results;
 use std::fmt::Write as _;
 
 /// A slow start of tcp_probe's lines: 10 packets, doubled each round trip of 40 ms; the clock of a
@@ -78,6 +79,77 @@ fn snapshots_of_ss_show_the_path_and_no_exits() {
     assert!(fault.contains("date +%s.%N"), "{fault}");
 }
 
+#[test]
+fn lines_of_tcp_probe_out_of_order_are_skipped_and_named() {
+    let text = probe(6);
+    let whole = row("probe.txt", text.clone());
+    let mut lines: Vec<&str> = text.lines().collect();
+    for at in (5..lines.len() - 3).step_by(9) {
+        lines.swap(at, at + 1);
+    }
+    let (extent, replay) = replayed("probe.txt", lines.join("\n"));
+    assert!(extent.is_ok(), "{extent:?}");
+    let remark = replay.remarks.first().expect("a remark").to_string();
+    assert!(remark.contains("the time decreases"), "{remark}");
+    let found = Results::new(replay, Vec::new()).connections.remove(0);
+    assert_eq!(found.bytes, whole.bytes, "each line states a total");
+}
+
+#[test]
+fn snapshots_never_show_exits_and_fallen_counters_are_another_connection() {
+    let snapshot = |at: u64, acked: u64| {
+        format!(
+            "{}.{:03}\nESTAB 0 0 192.0.2.1:5201 198.51.100.2:40000\n\t cubic rtt:41.5/0.5 mss:1448 cwnd:70 bytes_acked:{acked} unacked:65\n",
+            1_700_000_000 + at / 1000,
+            at % 1000
+        )
+    };
+    // The same time in the first two, then a snapshot each millisecond.
+    let close: String = (0..60_u64).map(|i| snapshot(i.saturating_sub(1), i * 2896)).collect();
+    let found = row("ss.txt", close);
+    assert_eq!((found.startups.len(), found.bytes), (0, 59 * 2896));
+    let again: String = (0..40_u64).map(|i| snapshot(i * 100, i % 20 * 250_000)).collect();
+    let found = rows("ss.txt", again);
+    let bytes: Vec<u64> = found.iter().map(|row| row.bytes).collect();
+    assert_eq!(bytes, [19 * 250_000; 2], "two connections one after the other");
+}
+
+#[test]
+fn iperf_shows_the_same_in_a_stream_of_events() {
+    let text = iperf(",\"rtt\":42000,\"pmtu\":1500", "TCP");
+    let whole: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let event = |name: &str, data: &serde_json::Value| {
+        format!("{{\"event\":\"{name}\",\"data\":{data}}}\n")
+    };
+    let intervals = whole["intervals"].as_array().expect("intervals").iter();
+    let stream: String = std::iter::once(event("start", &whole["start"]))
+        .chain(intervals.map(|interval| event("interval", interval)))
+        .chain([event("end", &whole["end"])])
+        .collect();
+    let (one, other) = (row("iperf.json", text), row("iperf.json", stream.clone()));
+    assert_eq!((one.bytes, one.loss_ratio), (other.bytes, other.loss_ratio));
+    let (extent, replay) = replayed("iperf.json", &stream[..stream.len() - 60]);
+    assert!(extent.is_ok(), "{extent:?}");
+    assert_eq!(replay.remarks.len(), 1, "the file ends inside an event");
+    let cut = Results::new(replay, Vec::new()).connections.remove(0);
+    assert_eq!(cut.bytes, 11 * 2_500_000, "the intervals before the cut");
+}
+
+#[test]
+fn the_first_line_of_bpftrace_is_skipped() {
+    let table = |first: &str| {
+        let mut text = format!("{first}time_us,acked_bytes,inflight_bytes,rtt_us\n");
+        for index in 0..40 {
+            let _ = writeln!(text, "{},2896,28960,{}", index * 1000, 40_000 + index);
+        }
+        text
+    };
+    let plain = row("trace.csv", table("")).bytes;
+    for first in ["Attaching 3 probes...\n", "Attached 3 probes\n", "Attached 1 probe\n"] {
+        assert_eq!(row("trace.csv", table(first)).bytes, plain, "{first}");
+    }
+}
+
 fn iperf(rtt: &str, protocol: &str) -> String {
     let rows: Vec<String> = (0..12)
         .map(|second| {
@@ -114,7 +186,6 @@ fn what_was_understood_is_read_again() {
     use firstflight::arm::Arm;
     use firstflight_replay::files::{GroupBy, follow};
     use firstflight_replay::replay::{Named, Settings};
-    use firstflight_replay::results::Results;
     let folder = tempfile::tempdir().expect("a folder");
     let events = folder.path().join("events.csv");
     let arms = ["hystart++", "search"]

@@ -331,6 +331,31 @@ fn a_coarse_clock_claims_nothing_below_its_tick() {
         let coarse = tick * 9 > good.min_rtt;
         assert!(!coarse || capture.trust == Trust::Doubtful, "{about}");
         assert!(!coarse || row.startups.is_empty(), "{about}: exits hang on finer times");
+        assert!(rate_is_true(&row, &good), "{about}: {:?} Mbit/s", row.best_rate_mbps);
+    }
+}
+
+/// The rate is unknown, or right within the error that a coarse clock may cause.
+fn rate_is_true(row: &ConnectionRow, good: &Good) -> bool {
+    let link = good.plan.rate as f64 / 1e6;
+    let most = good.row.best_rate_mbps.map_or(link, |rate| rate.max(link)) * 1.25;
+    row.best_rate_mbps.is_none_or(|rate| rate <= most)
+}
+
+#[test]
+fn a_clock_of_seconds_shows_no_rate_that_the_path_cannot_carry() {
+    for seed in 0..cases(30) {
+        let good = good(seed);
+        let second = 1000 * MS;
+        let seen: Vec<Seen> = good
+            .seen
+            .iter()
+            .map(|seen| Seen { at: seen.at / second * second, ..seen.clone() })
+            .collect();
+        if let Ok(row) = read(&seen) {
+            let about = format!("seed {seed}: {:?} Mbit/s", row.best_rate_mbps);
+            assert!(rate_is_true(&row, &good), "{about}, {:?}", good.plan);
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::model::replayed;
 use crate::synthetic::{
-    ACK, Ecn, MS, Packet, Plan, Probe, RAW, Random, SENDER_ISN, SYN, Seen, Truth, along,
+    ACK, Ecn, MS, Packet, Plan, Probe, RAW, RST, Random, SENDER_ISN, SYN, Seen, Truth, along,
     connection, offloaded, pcap,
 };
 use firstflight::Time;
@@ -126,6 +126,135 @@ fn other_options_change_nothing_wherever_they_stand() {
         assert!(put > 20, "most packets have room");
         let after = read("options", &at_sender(&others), RAW);
         assert_eq!(answer(&before, false), answer(&after, false), "{plan:?}");
+    }
+}
+
+/// Resets and SYNs of nobody in particular, whose numbers lie far from those of the connection.
+fn forged(random: &mut Random, near: &Packet) -> Packet {
+    let mut packet = near.clone();
+    packet.from_sender = random.chance(500);
+    packet.flags = random.one(&[SYN, RST, RST | ACK]);
+    packet.seq = packet.seq.wrapping_add((1 << 28) + random.below(1 << 31) as u32);
+    packet.ack = random.next() as u32;
+    packet.id = random.next() as u16;
+    packet.payload = 0;
+    packet.options.clear();
+    packet
+}
+
+#[test]
+fn a_live_connection_ignores_blind_resets_and_syns() {
+    const HANDSHAKE: usize = 6;
+    for seed in seeds(40) {
+        let plan = Plan::random(seed);
+        let (packets, _) = connection(&plan);
+        let before = read("plain", &at_sender(&packets), RAW);
+        let mut random = Random::new(seed + 2000);
+        let mut attacked = Vec::new();
+        for (index, packet) in packets.into_iter().enumerate() {
+            let is_hit = index > HANDSHAKE && packet.reached.is_some() && random.chance(50);
+            let other = is_hit.then(|| forged(&mut random, &packet));
+            attacked.push(packet);
+            attacked.extend(other);
+        }
+        let after = read("attacked", &at_sender(&attacked), RAW);
+        assert_eq!(answer(&before, true), answer(&after, true), "{plan:?}");
+    }
+}
+
+#[test]
+fn the_next_connection_between_the_same_ports_is_another_one() {
+    for seed in seeds(20) {
+        let plan = Plan::random(seed);
+        let (first, _) = connection(&plan);
+        let (mut second, _) = connection(&Plan { seed: seed + 77, ..plan.clone() });
+        let alone = read("alone", &at_sender(&second), RAW);
+        let mut random = Random::new(seed + 3000);
+        // The first one ends, or its end is not in the capture.
+        let kept = first.len() - if random.chance(500) { 0 } else { first.len() / 3 };
+        let end = first.iter().map(|packet| packet.reached.unwrap_or(packet.left)).max();
+        let rest = end.expect("packets") + random.below(5_000) * MS;
+        let (mine, yours) = (random.next() as u32, random.next() as u32);
+        for packet in &mut second {
+            packet.left += rest;
+            packet.reached = packet.reached.map(|at| at + rest);
+            let (own, other) = if packet.from_sender { (mine, yours) } else { (yours, mine) };
+            packet.seq = packet.seq.wrapping_add(own);
+            if packet.flags & ACK != 0 {
+                packet.ack = packet.ack.wrapping_add(other);
+            }
+            for option in packet.options.iter_mut().filter(|option| option[0] == 5) {
+                for number in option[2..].as_chunks_mut::<4>().0 {
+                    *number = u32::from_be_bytes(*number).wrapping_add(other).to_be_bytes();
+                }
+            }
+        }
+        let both: Vec<Packet> = first.into_iter().take(kept).chain(second).collect();
+        let (extent, replay) = replayed("both", pcap(&at_sender(&both), RAW));
+        assert!(extent.is_ok(), "{extent:?}");
+        let rows = Results::new(replay, Vec::new()).connections;
+        assert_eq!(rows.len(), 2, "{plan:?}");
+        assert_eq!(answer(&alone, true), answer(&rows[1], true), "{plan:?}");
+    }
+}
+
+#[test]
+fn data_in_a_syn_changes_nothing_whether_the_receiver_takes_it_or_not() {
+    for seed in seeds(40) {
+        let plan = Plan { sack: false, ..Plan::random(seed) };
+        let (packets, _) = connection(&plan);
+        let before = read("plain", &at_sender(&packets), RAW);
+        let mut random = Random::new(seed + 4000);
+        let (bytes, taken) = (1 + random.below(1400) as u32, random.chance(500));
+        let opener = packets[0].from_sender;
+        let early: Vec<Packet> = packets
+            .into_iter()
+            .map(|mut packet| {
+                if packet.flags & SYN != 0 && packet.from_sender == opener {
+                    packet.payload = bytes;
+                } else if taken && packet.from_sender == opener {
+                    packet.seq = packet.seq.wrapping_add(bytes);
+                } else if taken && packet.flags & ACK != 0 {
+                    packet.ack = packet.ack.wrapping_add(bytes);
+                }
+                packet
+            })
+            .collect();
+        let after = read("early data", &at_sender(&early), RAW);
+        assert_eq!(answer(&before, true), answer(&after, true), "taken: {taken}, {plan:?}");
+    }
+}
+
+#[test]
+fn copies_with_the_same_timestamp_give_no_sample() {
+    // One tick of the sender's clock covers several round trips.
+    let tick = 10_000 * MS;
+    for seed in seeds(40) {
+        let plan = Plan { stamps: true, ..Plan::random(seed) };
+        let (mut packets, truth) = connection(&plan);
+        let stamp = |left: u64| ((left / tick) as u32).to_be_bytes();
+        for packet in packets.iter_mut().filter(|packet| packet.from_sender) {
+            for option in packet.options.iter_mut().filter(|option| option[0] == 8) {
+                option[2..6].copy_from_slice(&stamp(packet.left));
+            }
+        }
+        let mut arrived: Vec<(u64, [u8; 4])> = packets
+            .iter()
+            .filter(|packet| packet.from_sender)
+            .filter_map(|packet| Some((packet.reached?, stamp(packet.left))))
+            .collect();
+        arrived.sort_unstable();
+        for packet in packets.iter_mut().filter(|packet| !packet.from_sender) {
+            let before = arrived.partition_point(|(at, _)| *at <= packet.left);
+            let option = packet.options.iter_mut().find(|option| option[0] == 8);
+            if let (Some(option), Some(index)) = (option, before.checked_sub(1)) {
+                option[6..10].copy_from_slice(&arrived[index].1);
+            }
+        }
+        let row = read("ticks", &at_sender(&packets), RAW);
+        let min = row.min_rtt_ms.expect("an RTT");
+        let truth = truth.min_rtt as f64 / 1e6;
+        assert!(min > plan.rtt as f64 / 1e6 - 0.1, "{min} ms, {truth} ms are true, {plan:?}");
     }
 }
 
