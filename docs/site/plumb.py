@@ -1,9 +1,12 @@
 """Tables of docs/plumb-results.md out of trials: `plumb.py PAGE FILE.tsv...`.
 
 FILE.tsv is what an example of firstflight-lab prints. A comment `<!-- table: NAME of FILE.tsv -->`
-of the page is followed by a table, which is written anew. Of `try_an_idea`: `cells`, over the cells
-of paths (a path and an object size, medians of its seeds), `paths`, a line per path, `population`, a
-line per arm of each population, `pairs`, an arm with something more against the same arm without, `mixed`, a line per arm over the trials of `mixed`. Of `kinds`: `kinds`, a line per kind of path, `crowds`, and `front`, a line per arm. Of `beside_cubic`: `beside`, a line per arm. Of `worst_paths`: `worst`, a line per path.
+of the page is followed by a table, which is written anew. Of `kinds`: `kinds`, a line per kind of
+path, `crowds`, and `front`, a line per arm. Of `try_an_idea`: `mixed`, a line per arm over the
+trials of `mixed`, `population`, a line per arm of each population, `pairs`, an arm with something
+more against the same arm without, and `stacks`, a line per arm of a stack against the simulator. Of
+`beside_cubic`: `beside`, a line per arm, and `seats`, a line per number of flows and per link. Of
+`worst_paths`: `worst`, a line per path.
 Intervals are the 2.5 and 97.5 % quantiles of 1000 bootstrap samples of what was drawn, paths (with
 all their object sizes) or connections, with a fixed seed.
 """
@@ -18,17 +21,6 @@ from pathlib import Path
 from statistics import fmean, median, stdev
 
 TABLE = re.compile(r"(<!-- table: (\w+) of ([\w.-]+) -->\n)(?:\n?\|[^\n]*)*\n*")
-# What a cell is compared with: everything but our own and the arms that are told the path.
-OTHERS = (
-    "slowstart",
-    "hystart",
-    "hystart++",
-    "search",
-    "best",
-    "jumpstart",
-    "rapid-nojump",
-    "rapid",
-)
 TIME, LOSS, QUEUE = range(3)
 # Cells of `mixed` with a CUBIC flow on the path.
 BUSY = set()
@@ -39,7 +31,8 @@ def read(file):
     cells, arms = defaultdict(lambda: defaultdict(list)), {}
     with open(file, newline="") as trials:
         for row in csv.DictReader(trials, delimiter="\t"):
-            cell = row["place"], row["bytes" if row["kind"] == "path" else "trial"]
+            by_trial = row["kind"].startswith(("population", "mixed"))
+            cell = row["place"], row["trial" if by_trial else "bytes"]
             if row["kind"] == "mixed+cubic":
                 BUSY.add(cell)
             names = "ttlb_ms", "loss", "queue_p99_ms"
@@ -101,57 +94,12 @@ def head(*names):
     return line(*names) + "|" + "---|" + "---:|" * (len(names) - 1) + "\n"
 
 
-def of_cells(arms, cells):
-    """A line per arm over all cells."""
-    yield head(
-        "arm",
-        "time over Rapid Start's",
-        "over slow start's",
-        "within 3 % of the fastest other, % of cells",
-        "slowest against it",
-        "loss at most HyStart++'s + 0.1 points, % of cells",
-        "loss, %",
-        "queueing delay p99, ms",
-        "over 5 % slower than slow start, %",
-    )
-    paths = drawn(cells.items())
-    for arm in arms:
-        others = [other for other in OTHERS if other != arm and other in arms]
-
-        def over(*names, arm=arm):
-            return each(paths, lambda c: c[arm][TIME] / min(c[name][TIME] for name in names))
-
-        def gentle(c, arm=arm):
-            return c[arm][LOSS] <= c["hystart++"][LOSS] + 0.001
-
-        best, slow = over(*others), over("slowstart")
-        yield line(
-            f"`{arm}`",
-            ratio(over("rapid")),
-            ratio(slow),
-            share(each(best, lambda x: x <= 1.03)),
-            f"{max(map(max, best)):.2f}",
-            share(each(paths, gentle)),
-            f"{100 * fmean(c[arm][LOSS] for c in cells.values()):.2f}",
-            f"{fmean(c[arm][QUEUE] for c in cells.values()):.0f}",
-            share(each(slow, lambda x: x > 1.05)),
-        )
-
-
-def of_paths(arms, cells):
-    """A line per path and size: time (loss in %) of each arm."""
-    yield head("path", "MB", *(f"`{arm}`" for arm in arms))
-    for (place, size), c in cells.items():
-        times = (f"{c[arm][TIME]:.0f} ({100 * c[arm][LOSS]:.1f})" for arm in arms)
-        yield line(place, f"{int(size) / 1e6:g}", *times)
-
-
-def of_population(arms, cells):
+def of_population(file):
     """A line per population and arm."""
+    arms, cells = read(file)
     yield head(
         "population, arm",
         "p50, ms",
-        "mean, ms",
         "p99, ms",
         "over slow start's (geometric mean)",
         "loss, %",
@@ -166,7 +114,6 @@ def of_population(arms, cells):
             yield line(
                 f"{place}, `{arm}`",
                 f"{median(times):.0f}",
-                f"{fmean(times):.0f}",
                 f"{times[len(times) * 99 // 100]:.0f}",
                 ratio(ratios),
                 f"{100 * fmean(c[arm][LOSS] for c in flows):.2f}",
@@ -188,9 +135,10 @@ def points(groups, new, old):
     return "{:+.2f} [{:+.2f}, {:+.2f}]".format(*found)
 
 
-def of_pairs(arms, cells):
+def of_pairs(file):
     """An arm with something more against the same arm without: a line per population or kind of
     path, and arm."""
+    arms, cells = read(file)
     yield head(
         "where, arm",
         "time over the arm's without it",
@@ -211,10 +159,11 @@ def of_pairs(arms, cells):
     places = defaultdict(list)
     for cell in cells.items():
         place = cell[0][0]
-        kind = "LTE's ACKs" if "return=lte" in place else "jitter" if "jitter" in place else "others"
-        places[f"random paths, {kind}" if "=" in place else place].append(cell)
-        if "=" in place:
-            places["random paths"].append(cell)
+        places["random paths" if "=" in place else place].append(cell)
+        # The clock tells forward and return path apart.
+        for kind, mark in ("LTE's ACKs", "return=lte"), ("jitter", "jitter"):
+            if mark in place and any("clock=on" in arm for arm in arms):
+                places[f"random paths, {kind}"].append(cell)
     for place, flows in places.items():
         groups = drawn(flows)
         for old, new in pairs:
@@ -234,8 +183,23 @@ def rows_of(file):
         return list(csv.DictReader(trials, delimiter="\t"))
 
 
-def of_beside(rows):
+def seated(rows):
+    """(path, incumbents, newcomers, seed) -> arm -> row."""
+    trials = defaultdict(dict)
+    for row in rows:
+        cell = row["path"], row["incumbents"], row["newcomers"], row["seed"]
+        trials[cell][row["arm"]] = row
+    return trials
+
+
+def shares(trials, arm, column):
+    """A column of an arm over that of slow start in the same trials."""
+    return [float(t[arm][column]) / float(t["slowstart"][column]) for t in trials]
+
+
+def of_beside(file):
     """A line per arm of the newcomers, against slow start's in the same trials."""
+    rows = rows_of(file)
     yield head(
         "newcomers",
         "their time over slow start's",
@@ -243,15 +207,11 @@ def of_beside(rows):
         "incumbents' bytes in 3 s over those beside slow starts",
         "in 15 s",
     )
-    trials = defaultdict(dict)
-    for row in rows:
-        cell = row["path"], row["incumbents"], row["newcomers"], row["seed"]
-        trials[cell][row["arm"]] = row
+    trials = seated(rows)
     for arm in dict.fromkeys(row["arm"] for row in rows):
 
         def against(column, arm=arm):
-            both = ((t[arm][column], t["slowstart"][column]) for t in trials.values())
-            return ratio([float(mine) / float(other) for mine, other in both])
+            return ratio(shares(trials.values(), arm, column))
 
         yield line(
             f"`{arm}`",
@@ -262,8 +222,72 @@ def of_beside(rows):
         )
 
 
-def of_worst(rows):
+def of_seats(file):
+    """A line per number of flows and per link: what incumbents deliver in 3 s, and newcomers' time."""
+    rows = rows_of(file)
+    trials = seated(rows)
+    arms = [arm for arm in dict.fromkeys(row["arm"] for row in rows) if arm in ("rapid", "plumb", "plumb(verify=on)")]
+    yield head(
+        "seats",
+        *(f"`{arm}`: incumbents' bytes in 3 s over those beside slow starts" for arm in arms),
+        *(f"`{arm}`: newcomers' time over slow start's" for arm in arms),
+    )
+    seats = defaultdict(list)
+    for (path, incumbents, newcomers, _), trial in trials.items():
+        rate, _, queue = path.split(",")
+        depth = int(queue.removeprefix("queue=").removesuffix("ms")) / 40
+        seats[f"{incumbents} CUBIC, {newcomers} newcomers"].append(trial)
+        seats[f"{rate.removeprefix('rate=').removesuffix('Mbit')} Mbit/s, queue of {depth:g} BDP"].append(trial)
+    for seat, some in sorted(seats.items(), key=lambda seat: "BDP" in seat[0]):
+        columns = (ratio(shares(some, arm, column)) for column in ("incumbents_3s", "ttlb_ms") for arm in arms)
+        yield line(seat, *columns)
+
+
+def of_stacks(file):
+    """A line per startup: a stack's times and losses against the simulator's on the same paths."""
+    rows = [row for row in rows_of(file) if row["kind"] != "kind"]
+    stack = next(row["kind"] for row in rows if row["kind"] != "sim")
+    found = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        startup = row["arm"].split("/")[0].split("@")[0]
+        found[row["place"], row["bytes"]][row["kind"], startup].append((float(row["ttlb_ms"]), float(row["loss"])))
+    cells = [
+        {key: tuple(map(median, zip(*trials, strict=True))) for key, trials in cell.items()} for cell in found.values()
+    ]
+    yield head(
+        "startup",
+        "time over the simulator's",
+        "median distance, %",
+        "within 3 %, % of paths",
+        "within 10 %",
+        "fastest, slowest",
+        "time over slow start's, simulator",
+        "stack",
+        "loss, %, simulator",
+        "stack",
+    )
+    for startup in dict.fromkeys(startup for _, startup in cells[0]):
+
+        def over(other, kind=stack, startup=startup):
+            return [cell[kind, startup][0] / cell[other][0] for cell in cells]
+
+        ratios = over(("sim", startup))
+        apart = [abs(x - 1) for x in ratios]
+        lost = (fmean(100 * cell[kind, startup][1] for cell in cells) for kind in ("sim", stack))
+        yield line(
+            f"`{startup}`",
+            ratio(ratios),
+            f"{100 * median(apart):.1f}",
+            *(f"{percent(x <= limit for x in apart):.0f}" for limit in (0.03, 0.1)),
+            f"{min(ratios):.2f}, {max(ratios):.2f}",
+            *(ratio(over((kind, "slowstart"), kind)) for kind in ("sim", stack)),
+            *(f"{x:.1f}" for x in lost),
+        )
+
+
+def of_worst(file):
     """A line per path: time (loss in %) of each arm, and Plumb's over the faster of the others."""
+    rows = rows_of(file)
     paths = defaultdict(dict)
     for row in rows:
         paths[row["path"]][row["arm"]] = row
@@ -274,8 +298,9 @@ def of_worst(rows):
         yield line(f"`{path}`", *times, f"{float(of_arm['plumb']['over_faster']):.2f}")
 
 
-def of_mixed(arms, cells):
+def of_mixed(file):
     """A line per arm: ratios to slow start's time, with intervals of the normal distribution."""
+    arms, cells = read(file)
     yield head(
         "arm",
         "time over slow start's, geometric mean",
@@ -313,8 +338,9 @@ def cells_of(rows):
     return kinds
 
 
-def of_kinds(rows):
+def of_kinds(file):
     """A line per kind of path: each arm but `verify` against slow start."""
+    rows = rows_of(file)
     arms = [arm for arm in dict.fromkeys(row["arm"] for row in rows) if arm != "slowstart" and "verify" not in arm]
     kinds = {kind: paths for kind, paths in cells_of(rows).items() if "crowd" not in kind}
     yield head(
@@ -342,8 +368,9 @@ def of_kinds(rows):
         yield line(kind, lost("slowstart"), *(ratio(over(arm)) for arm in arms), *map(lost, arms), *map(slow, arms))
 
 
-def of_crowds(rows):
+def of_crowds(file):
     """A line per crowd and arm, against slow start's crowd on the same link."""
+    rows = rows_of(file)
     yield head(
         "crowd, arm",
         "mean time over slow start's",
@@ -373,8 +400,9 @@ def of_crowds(rows):
             )
 
 
-def of_front(rows):
+def of_front(file):
     """A line per arm over all kinds of path, with its loss where that differs most, and in crowds."""
+    rows = rows_of(file)
     yield head(
         "arm",
         "time over slow start's",
@@ -418,29 +446,25 @@ TABLES = {
     "front": of_front,
     "crowds": of_crowds,
     "mixed": of_mixed,
-    "cells": of_cells,
-    "paths": of_paths,
     "population": of_population,
     "pairs": of_pairs,
     "beside": of_beside,
+    "seats": of_seats,
+    "stacks": of_stacks,
     "worst": of_worst,
 }
 
 
 def main(page, *files):
-    def load(file):
-        with open(file) as text:
-            return read(file) if "queue_p99_ms" in text.readline() else (rows_of(file),)
-
-    trials = {Path(file).name: load(file) for file in files}
+    files = {Path(file).name: file for file in files}
 
     def table(found):
         begin, name, file = found.groups()
-        if file not in trials:
+        if file not in files:
             return found[0]
-        return begin + "\n" + "".join(TABLES[name](*trials[file])) + "\n"
+        return begin + "\n" + "".join(TABLES[name](files[file])) + "\n"
 
-    Path(page).write_text(TABLE.sub(table, Path(page).read_text()))
+    Path(page).write_text(TABLE.sub(table, Path(page).read_text()).rstrip() + "\n")
 
 
 main(*sys.argv[1:])

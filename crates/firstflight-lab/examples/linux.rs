@@ -1,7 +1,7 @@
 //! What startups and recoveries do in the TCP of the running kernel, and how far the simulator
 //! agrees: writes `docs/linux-results.md` to standard output. Needs root; takes about an hour.
 //! Parts by name: `geo` (or `geo-clean`, `geo-grid-30`, ...), `recovery` (or `recovery-each`,
-//! `recovery-collected-policer`, ...), `agreement`, `plumb` (`plumb-open`, ...).
+//! `recovery-collected-policer`, ...), `agreement`.
 //!
 //! `cargo build --release -p firstflight-lab --features linux --example linux && sudo
 //! target/release/examples/linux > docs/linux-results.md`
@@ -293,21 +293,16 @@ fn agreement(_wanted: &dyn Fn(&str) -> bool) -> Result<(), Error> {
         .chain(RECOVERIES)
         .collect();
     for (path, bytes) in AGREEMENT {
-        beside_the_simulator(&pairs, (path, bytes), ACK_EVERY_HOLE, "")?;
+        beside_the_simulator(&pairs, (path, bytes))?;
     }
     Ok(())
 }
 
-/// A table of one path; `which` says what is special about it.
-fn beside_the_simulator(
-    pairs: &[Pair],
-    (path, bytes): (&str, u64),
-    receiver: &[(&str, &str)],
-    which: &str,
-) -> Result<(), Error> {
-    let rows = trials(&linux::BED, (path, bytes), receiver, &kernel(pairs), REPEAT)?;
-    let model = trials(&sim::BED, (path, bytes), receiver, &simulated(pairs), REPEAT)?;
-    println!("\n### `{path}`, {} MB{which} (load {})\n", bytes / 1_000_000, load());
+/// A table of one path.
+fn beside_the_simulator(pairs: &[Pair], (path, bytes): (&str, u64)) -> Result<(), Error> {
+    let rows = trials(&linux::BED, (path, bytes), ACK_EVERY_HOLE, &kernel(pairs), REPEAT)?;
+    let model = trials(&sim::BED, (path, bytes), ACK_EVERY_HOLE, &simulated(pairs), REPEAT)?;
+    println!("\n### `{path}`, {} MB (load {})\n", bytes / 1_000_000, load());
     println!(
         "| arm | read, kernel ms | simulator | | lost, kernel % | simulator | exit, kernel | simulator |\n|---|---:|---:|---:|---:|---:|---|---|"
     );
@@ -324,41 +319,6 @@ fn beside_the_simulator(
             exit(rows),
             exit(model),
         );
-    }
-    Ok(())
-}
-
-/// The paths of `docs/plumb-results.md` (In the Linux kernel), and a terminal that has to ask for capacity.
-const SOUNDED: [(&str, u64); 5] = [
-    ("rate=100Mbit,rtt=30ms,queue=30ms", 5_000_000),
-    ("rate=85Mbit,rtt=140ms,queue=1bdp", 5_000_000),
-    ("rate=50Mbit,rtt=600ms,queue=1bdp", 10_000_000),
-    ("rate=50Mbit,rtt=600ms,queue=1bdp,return=geo_cold", 10_000_000),
-    ("rate=30Mbit,rtt=60ms,queue=2bdp,return=lte", 5_000_000),
-];
-/// A receiver that offers its whole buffer from the start.
-const OPEN_WINDOW: &[(&str, &str)] = &[("net/ipv4/tcp_rmem", "4096 33554432 67108864")];
-const PLUMB: [Pair; 4] = [
-    ("slowstart/cubic/prr", "slowstart/cubic(profile=linux)/prr(lost=ignore)@(pace=on)"),
-    RAPID,
-    ("plumb", "plumb/cubic(profile=linux)/prr(lost=ignore)@(pace=on)"),
-    ("plumb(verify=on)", "plumb(verify=on)/cubic(profile=linux)/prr(lost=ignore)@(pace=on)"),
-];
-
-fn plumb(wanted: &dyn Fn(&str) -> bool) -> Result<(), Error> {
-    println!("\n## Plumb\n");
-    println!(
-        "As above; receivers compress SACKs, as Linux does. *Window open*: the receiver offers 32 MB from the start\n\
-         (`net.ipv4.tcp_rmem=\"4096 33554432 67108864\"`)."
-    );
-    for (path, bytes) in SOUNDED {
-        for (name, receiver, which) in
-            [("plumb-plain", COLLECTED, ""), ("plumb-open", OPEN_WINDOW, ", window open")]
-        {
-            if wanted(name) {
-                beside_the_simulator(&PLUMB, (path, bytes), receiver, which)?;
-            }
-        }
     }
     Ok(())
 }
@@ -380,7 +340,6 @@ fn main() -> Result<(), Error> {
         "The example `linux` of `firstflight-lab` measured these results on Linux {version}: our controllers in BPF and the kernel's own, behind an"
     );
     println!("emulated link in real time. [How to read and repeat it](linux.md).");
-    let parts: [(&str, Part); 4] =
-        [("geo", geo), ("recovery", recovery), ("agreement", agreement), ("plumb", plumb)];
+    let parts: [(&str, Part); 3] = [("geo", geo), ("recovery", recovery), ("agreement", agreement)];
     parts.into_iter().filter(|(name, _)| part(name)).try_for_each(|(_, run)| run(&wanted))
 }

@@ -6,10 +6,12 @@
 //! Keys, each with its default below: `arms` (`mine` is [`Mine`]), `paths` (names, inline paths,
 //! `all` for the built-in ones, `random:N` for N paths drawn from `seed`, `mixed:N` for N of these
 //! with an object each of 0.1 to 5 MB, even in its logarithm, and on 20 % of them a CUBIC flow that
-//! has run for two seconds and thirty round trips), `bytes` and `seeds` for the paths, `populations` with `flows` connections each, `host` (`quic`, or
-//! TCP's loss detection, `rack`), `saved` (factors: arms that can use what an earlier connection has
-//! learnt, in the same place with the same object, run once more after one, for each factor by which
-//! the window that it saved is multiplied).
+//! has run for two seconds and thirty round trips), `bytes` and `seeds` for the paths, `populations`
+//! with `flows` connections each, `host` (`quic`, or TCP's loss detection, `rack`), `saved` (factors:
+//! arms that can use what an earlier connection has learnt, in the same place with the same object,
+//! run once more after one, for each factor by which the window that it saved is multiplied), `on`
+//! (the testbed of `paths`, whose name is their kind) and `receiver` (a setting of a kernel that
+//! receives, `net/ipv4/tcp_rmem=4096 33554432 67108864`).
 //! `docs/site/plumb.py` makes tables of them.
 
 mod settings;
@@ -20,14 +22,14 @@ use firstflight::startup::{Grown, Startup};
 use firstflight::{Nanos, Time};
 use firstflight_lab::flows::{Flows, SharingFlow};
 use firstflight_lab::resume::Resume;
-use firstflight_lab::testbed::sim;
+use firstflight_lab::testbed::{Testbed, Testbeds, sim};
 use firstflight_lab::{
-    Error, Hosts, NamedArm, OwnStartup, Population, Scenario, Sender, hosts_of_tcp, parse_arms,
-    population,
+    Error, Hosts, NamedArm, Outcome, OwnStartup, Population, Scenario, Sender, hosts_of_tcp,
+    parse_arms, population,
 };
 use firstflight_path::random::Sequence;
 use firstflight_path::{Path, Purpose, Stream, builtins};
-use firstflight_sim::{App, Outcome};
+use firstflight_sim::App;
 use rayon::prelude::*;
 use settings::Settings;
 use std::sync::Arc;
@@ -121,9 +123,10 @@ fn line(
     o: &Outcome,
 ) -> String {
     let (bytes, limit) = (scenario.bytes, scenario.limit.0);
-    let time = if o.complete() { o.delivered_after.unwrap_or_default().0 } else { limit };
-    let loss = o.counters.packets_lost as f64 / o.counters.packets_sent.max(1) as f64;
-    let queue = if o.queue_us.is_empty() { 0 } else { o.queue_us.value_at_quantile(0.99) };
+    let time = o.delivered_after.filter(|_| o.complete).map_or(limit, |time| time.0);
+    let of = |count: Option<u64>| count.unwrap_or_default() as f64;
+    let loss = of(o.counters.packets_lost) / of(o.counters.packets_sent).max(1.0);
+    let queue = o.queueing.unwrap_or_default().p99_us;
     let (ttlb, queue) = (time as f64 / 1e6, queue as f64 / 1e3);
     format!("{kind}\t{place}\t{trial}\t{bytes}\t{}\t{ttlb:.3}\t{loss:.6}\t{queue:.3}", arm.label)
 }
@@ -137,7 +140,8 @@ fn mixed(seed: u64, index: u64, cubic: &NamedArm) -> Result<Trial, Error> {
     let beside = (draw() < 0.2).then(|| cubic.clone());
     let place = path.to_string();
     let scenario = Scenario::new(path, bytes);
-    Ok(Trial { kind: "mixed", place, number: index, seed: index, scenario, app: None, beside })
+    let (app, on) = (None, &sim::BED as &dyn Testbed);
+    Ok(Trial { kind: "mixed", place, number: index, seed: index, scenario, app, on, beside })
 }
 
 /// One connection that every arm is tried on.
@@ -148,6 +152,7 @@ struct Trial {
     seed: u64,
     scenario: Scenario,
     app: Option<App>,
+    on: &'static dyn Testbed,
     /// Somebody who fills the path when the connection begins.
     beside: Option<NamedArm>,
 }
@@ -174,14 +179,20 @@ impl Trial {
         let mine = flow(arm, App::Bulk(self.scenario.bytes), join);
         let flows = [flow(cubic, App::Endless, 0), mine];
         let mut done = self.scenario.run_flows(&Flows::new(&flows, self.seed), None)?;
-        Ok(done.flows.remove(1))
+        Ok(done.flows.remove(1).into())
     }
 
     fn outcome(&self, arm: &NamedArm) -> Result<Outcome, Error> {
         match (&self.app, &self.beside) {
             (_, Some(cubic)) => self.run_beside(cubic, arm),
-            (None, _) => self.scenario.simulate(arm, self.seed, None),
-            (Some(app), _) => self.scenario.simulate_app(arm, app.clone(), self.seed, None),
+            (Some(app), _) => {
+                let done = self.scenario.simulate_app(arm, app.clone(), self.seed, None);
+                done.map(Outcome::from)
+            }
+            (None, _) => {
+                self.on.check(&self.scenario, arm)?;
+                self.on.run(&self.scenario, arm, self.seed, None)
+            }
         }
     }
 
@@ -220,7 +231,12 @@ fn main() -> Result<(), Error> {
         ("flows", "100"),
         ("host", "quic"),
         ("saved", ""),
+        ("on", "sim"),
+        ("receiver", ""),
     ])?;
+    let on = Testbeds::default().find(set.text("on"))?;
+    let receiver = set.text("receiver").split_once('=');
+    let receiver = receiver.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let number = |key| set.number(key);
     let (arms, seed) = (arms(set.text("arms"))?, number("seed")?);
     let host = match set.text("host") {
@@ -249,11 +265,13 @@ fn main() -> Result<(), Error> {
     }
     for (name, path) in paths(named, seed)? {
         for bytes in set.text("bytes").split(',').filter_map(|bytes| bytes.parse().ok()) {
-            let scenario = Scenario { host, ..Scenario::new(path.clone(), bytes) };
+            let receiver = receiver.clone().into_iter().collect();
+            let scenario = Scenario { host, receiver, ..Scenario::new(path.clone(), bytes) };
             for seed in seed..seed + number("seeds")? {
                 let place = name.clone();
                 trials.push(Trial {
-                    kind: "path",
+                    kind: on.info().name,
+                    on,
                     place,
                     number: seed,
                     seed,
@@ -283,6 +301,7 @@ fn main() -> Result<(), Error> {
                 number: index,
                 seed,
                 app,
+                on: &sim::BED,
                 scenario,
                 beside: None,
             });

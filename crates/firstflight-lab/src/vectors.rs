@@ -124,6 +124,7 @@ pub const CONNECTIONS: &[Connection] = &[
     ),
     Connection::new("long RTT", Reaches::Growth, "rate=20Mbit,rtt=250ms,queue=1bdp", 2_000_000),
     Connection::new("short RTT", Reaches::Growth, "rate=40Mbit,rtt=3ms,queue=2bdp", 400_000),
+    Connection::new("large BDP", Reaches::Startup, "rate=100Mbit,rtt=40ms,queue=2bdp", 600_000),
     Connection::new(
         "marks",
         Reaches::Growth,
@@ -277,7 +278,7 @@ const MODES: &[(Reaches, &str)] = &[
     (Reaches::Startup, "search(version=3.1)"),
     (Reaches::Startup, "rapid(hystart=on)"),
     (Reaches::Startup, "careful(saved=60,rtt=40)"),
-    (Reaches::Startup, "plumb(saved=60,rtt=40,rapid=on,tolerate=2,keep=0.85)"),
+    (Reaches::Startup, "plumb(saved=300,rtt=40,rapid=on,tolerate=2,keep=0.85)"),
     (Reaches::Avoidance, "slowstart/cubic(profile=linux)/immediate"),
     (Reaches::Avoidance, "slowstart/abba(over=cuback)/immediate"),
     (Reaches::Recovery, "slowstart/cubic/prr(mode=linux)"),

@@ -265,7 +265,7 @@ fn the_runners_of_the_documentation_agree_with_the_vectors_and_notice_a_changed_
     well(&["vectors", "--arms", reno, "--transport", "quic", "--json", name]);
     let text = std::fs::read_to_string(&file).expect("a file");
     let document: Value = serde_json::from_str(&text).expect("JSON");
-    assert_eq!(document["vectors"].as_array().map(Vec::len), Some(14));
+    assert_eq!(document["vectors"].as_array().map(Vec::len), Some(15));
     let changed = folder.path().join("changed.json");
     let initial = document["vectors"][0]["config"]["initial_window"].to_string();
     std::fs::write(&changed, text.replacen(&initial, "40000", 1)).expect("written");

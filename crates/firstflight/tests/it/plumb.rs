@@ -19,7 +19,7 @@ use firstflight::{
 const MS: u64 = 1_000_000;
 const BETA: Ratio = Ratio::new(7, 10);
 
-fn params(arm: &str) -> Params {
+pub(crate) fn params(arm: &str) -> Params {
     match Arm::parse(arm).expect("an arm").startup {
         firstflight::arm::StartupSpec::Plumb(params) => params,
         other => panic!("{other} is not Plumb"),

@@ -300,7 +300,7 @@ fn a_queue_that_stays_when_ours_is_gone_is_not_ours() {
 
 /// RTTs by a receiver's clock, in microseconds, of ACKs at (time, RTT, stamp); `None` for an ACK that
 /// it says nothing of.
-fn by_clock(acks: &[(u64, u64, u32)]) -> Vec<Option<(u64, bool)>> {
+pub(crate) fn by_clock(acks: &[(u64, u64, u32)]) -> Vec<Option<(u64, bool)>> {
     let mut clock = ReceiverClock::default();
     acks.iter()
         .map(|&(at_us, rtt_us, stamp)| {
