@@ -565,17 +565,6 @@ impl Path {
                     "one of loss and ge; the loss of the good state is the last field of ge",
                 ));
             }
-            let loses = side.loss_ppb != 0
-                || side.effects.ge.is_some()
-                || side.effects.loss_every.is_some();
-            if let Some(end) = side.effects.loss_until.filter(|_| !loses) {
-                return Err(Error::at(
-                    Key(prefix, "loss_until"),
-                    &value::print_time(end),
-                    "there is no loss that could end",
-                    "with loss, ge or loss_every",
-                ));
-            }
         }
         value::OVERHEAD.check("overhead", self.overhead, value::print_size)?;
         self.mtu.map_or(Ok(()), |mtu| value::MTU.check("mtu", mtu, value::print_size))?;
@@ -584,6 +573,23 @@ impl Path {
     }
 
     /// Refuses combinations that a release engine or thinning does not support.
+    /// Refuses an end of losses that are not there. What clears the losses of a path may leave their end.
+    pub(crate) fn check_loss_ends(&self) -> Result<(), Error> {
+        for (prefix, side) in [("", &self.forward), ("up_", &self.reverse)] {
+            let Effects { ge, loss_every, loss_until, .. } = side.effects;
+            let loses = side.loss_ppb != 0 || ge.is_some() || loss_every.is_some();
+            if let Some(end) = loss_until.filter(|_| !loses) {
+                return Err(Error::at(
+                    Key(prefix, "loss_until"),
+                    &value::print_time(end),
+                    "there is no loss that could end",
+                    "with loss, ge or loss_every",
+                ));
+            }
+        }
+        Ok(())
+    }
+
     fn check_return(&self) -> Result<(), Error> {
         self.release.check()?;
         let engine = matches!(self.release, Release::Grant(_) | Release::Batch(_));

@@ -378,6 +378,12 @@ fn which_packets_fall_is_unknown_where_losses_end() {
 }
 
 #[test]
+fn a_path_whose_losses_were_cleared_may_keep_their_end() {
+    let cleared = path("rate=1Gbit,rtt=10ms,loss=1%,loss_until=2s").with_loss_ppb(0);
+    assert!(cleared.links(DATA, ACK, 1, 0).is_ok(), "testbeds clear losses before a trial");
+}
+
+#[test]
 fn bursts_hit_the_same_ordinals_whatever_is_sent_when() {
     let text = "rate=10Mbit,rtt=100ms,queue=10pkt,ge=1%:3:80%:0.1%,loss_every=64";
     let random = |gap: u64, len: u32| -> Vec<u64> {

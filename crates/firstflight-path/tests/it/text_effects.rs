@@ -383,7 +383,8 @@ fn effects() -> impl Strategy<Value = Effects> {
                 ecn,
                 ge: ge.map(|(g, burst, h, k)| GilbertElliott { g, burst, h, k }),
                 loss_every,
-                loss_until,
+                // Text with an end has a loss that could end.
+                loss_until: loss_until.filter(|_| loss_every.is_some()),
                 jitter,
                 reorder: reorder.map(|(first, second)| Reorder { first, second }),
                 dup_ppb,
