@@ -31,6 +31,7 @@ NAMES = {
     "chirping": "Paced Chirping",
     "scone": "SCONE",
     "rwnd": "Flow control and faster startups",
+    "idle-trap": "CUBIC's idle time",
 }
 # Words that state size, and colours that everybody tells apart beside them.
 VERDICTS = {

@@ -44,7 +44,7 @@ def arm(rng, facts, tcp):
     if tcp and "@" not in text and rng.random() < 0.2:
         text += rng.choice([f"@(detection={rng.choice(DETECTIONS)})", "@(rtomax=2s)"])
     if not tcp and "@" not in text and rng.random() < 0.2:
-        text += rng.choice(["@(ecn=rfc9000)", "@(ecn=quic-go)", "@(ecn=off)"])
+        text += rng.choice(["@(ecn=rfc9000)", "@(ecn=quic-go)", "@(ecn=off)", "@(receivets=on)", "@(advice=exit)", "@(advice=cap)"])
     return text
 
 
@@ -80,6 +80,9 @@ def path(rng, facts):
         lambda: rng.choice(["rwnd=60kB", "rwnd=auto", "rwnd=auto:1MB,read=5Mbit"]),
         lambda: rng.choice(["mtu=1228B", "mtu=1280B", "mtu=1500B"]),
         lambda: rng.choice(["ecn=ce:100%", "ecn=bleach", "ecn=drop"]),
+        lambda: "loss_every=5,loss_until=300ms",
+        lambda: f"scone={mbit / 2:.2f}Mbit",
+        lambda: f"hello={rng.randint(2, 8)}kB",
     ]
     keys += [key() for key in rng.sample(wild, rng.choice([0, 0, 1, 1, 2, 3]))]
     return ",".join(keys)

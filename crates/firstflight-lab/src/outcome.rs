@@ -35,6 +35,8 @@ pub struct Outcome {
     pub ecn_failure: Option<Failure>,
     /// For how long each reason kept the sender from sending.
     pub limited: Option<Limits>,
+    /// Time from the client's first packet to the server's first data (`hello=` on the path).
+    pub handshake: Option<Nanos>,
     /// Recovery episodes.
     pub episodes: Option<Vec<Episode>>,
     /// Queueing delay of the flow's delivered packets at the bottleneck.
@@ -154,6 +156,7 @@ impl From<firstflight_sim::Outcome> for Outcome {
             exit: outcome.exit,
             exit_capped: outcome.exit_capped,
             ecn_failure: outcome.ecn_failure,
+            handshake: outcome.handshake,
             limited: Some(outcome.limited.into()),
             queueing: Some(Queueing::of(&outcome.queue_us)),
             episodes: Some(outcome.episodes),

@@ -207,6 +207,9 @@ record! {
     limited: Option<LimitedRow>, "", None = trial.outcome.limited.as_ref().map(|limits| LimitedRow::of((limits, trial.outcome.ended_after.map_or(0, |time| time.0))));
     /// why a sender with `@(ecn=)` stopped using ECN: `missing`, `too_few`, `too_many`, `lost` or `mangled`; null if it did not
     ecn_failure: Option<&'static str>, "", None = trial.outcome.ecn_failure.map(Failure::name);
+    /// from the client's first packet to the server's first data, where the path has a handshake (`hello=`); null otherwise.
+    /// All other times count from the first data
+    handshake_ms: Option<f64>, "ms", None = trial.outcome.handshake.map(|time| ms(time.0)) => ("handshake_ms", "handshake", "ms");
     /// data packets that the path dropped, by cause (ground truth, `sim` only).
     /// A drop counts whether or not the sender notices it, under the first cause
     drops: Option<DropsRow>, "", None = trial.outcome.drops.as_ref().map(DropsRow::of);

@@ -3,7 +3,7 @@
 use crate::source::{Measure, PAPERS, Paper, Source};
 use crate::{
     abba, best, browser, careful, chirping, cuback, early_retransmit, gvisor, hystart_plus_plus,
-    leo, neqo, prr, rapid_start, rwnd, scone, suss,
+    idle_trap, leo, neqo, prr, rapid_start, rwnd, scone, suss,
 };
 use firstflight_lab::Error;
 use firstflight_path::suggestion;
@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 
 /// For each document: its experiments, the arms that they compare, and the number of measurements that they
 /// announce.
-const EXPERIMENTS: [(&str, Measure, &[&str], u64); 16] = [
+const EXPERIMENTS: [(&str, Measure, &[&str], u64); 17] = [
     ("hystart++", hystart_plus_plus::measured, hystart_plus_plus::ARMS, 15),
     ("rapid-start", rapid_start::measured, rapid_start::production::ARMS, 8),
     ("best", best::measured, best::exits::ARMS, 18),
@@ -28,6 +28,7 @@ const EXPERIMENTS: [(&str, Measure, &[&str], u64); 16] = [
     ("chirping", chirping::measured, chirping::ARMS, 3),
     ("rwnd", rwnd::measured, rwnd::ARMS, 3),
     ("scone", scone::measured, scone::ARMS, 10),
+    ("idle-trap", idle_trap::measured, idle_trap::ARMS, 1),
 ];
 
 /// Every document, in the order of the list of experiments.

@@ -29,6 +29,7 @@ mod gate;
 mod grid;
 pub mod gvisor;
 pub mod hystart_plus_plus;
+mod idle_trap;
 mod lab;
 mod leo;
 mod neqo;

@@ -230,6 +230,7 @@ pub(crate) static PAPERS: LazyLock<Vec<Paper>> = LazyLock::new(|| {
         include_str!("../papers/chirping.toml"),
         include_str!("../papers/rwnd.toml"),
         include_str!("../papers/scone.toml"),
+        include_str!("../papers/idle-trap.toml"),
     ];
     let read = |text| toml::from_str(text).expect("every file in papers/ can be read");
     files.into_iter().map(read).collect()

@@ -220,6 +220,8 @@ pub struct Effects {
     pub ge: Option<GilbertElliott>,
     /// Loses each packet whose ordinal, counted from one, is a multiple of this.
     pub loss_every: Option<u64>,
+    /// Nothing is lost independently of the queue among the packets offered from this time on, in ns.
+    pub loss_until: Option<u64>,
     /// Extra delay that keeps the order.
     pub jitter: Option<Jitter>,
     /// Extra delay for some packets, which other packets overtake.
@@ -400,6 +402,9 @@ impl Effects {
         }
         if let Some(every) = self.loss_every {
             value::check_count(key("loss_every"), every, 1, 1_000_000_000)?;
+        }
+        if let Some(end) = self.loss_until {
+            value::TIME.check(key("loss_until"), end, value::print_time)?;
         }
         match self.jitter {
             Some(Jitter::Uniform(a, b) | Jitter::Normal(a, b)) => {

@@ -134,6 +134,15 @@ pub(crate) const EFFECTS: &[Setting<Effects>] = &[
         draws: |_| false,
     },
     Setting {
+        name: "loss_until",
+        alone: false,
+        read: |effects, key, text| {
+            Ok(Effects { loss_until: Some(value::TIME.parse(key, text)?), ..effects })
+        },
+        show: |effects| effects.loss_until.map(print_time),
+        draws: |_| false,
+    },
+    Setting {
         name: "jitter",
         alone: false,
         read: |effects, key, text| Ok(Effects { jitter: Some(jitter(key, text)?), ..effects }),

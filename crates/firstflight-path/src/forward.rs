@@ -97,7 +97,7 @@ impl ForwardPath {
             entering: VecDeque::new(),
             scheduler,
             server: Server::new(&settings.rate, rates, handover),
-            losses: Losses::new(settings.loss_ppb, effects.ge, effects.loss_every, losses),
+            losses: Losses::new(settings.loss_ppb, &effects, losses),
             tail: Tail::new(&settings, seed, path_index),
             decided: VecDeque::new(),
             decided_at: 0,
@@ -125,7 +125,7 @@ impl ForwardPath {
         let ordinal = self.ordinal;
         self.ordinal += 1;
         self.books.came += 1;
-        let lost = self.losses.falls(ordinal);
+        let lost = self.losses.falls(now, ordinal);
         let Offered { id, len, flow, codepoint } = packet;
         let len = len.saturating_add(self.settings.overhead);
         let since = now.saturating_add(self.settings.before);

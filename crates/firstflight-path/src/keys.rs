@@ -152,6 +152,7 @@ impl Keys {
             return Err(homeless(key, value));
         }
         path.check()?;
+        path.check_loss_ends()?;
         Ok(path)
     }
 

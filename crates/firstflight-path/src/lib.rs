@@ -42,6 +42,7 @@
 //! | `rwnd` | the receiver's buffer: a size (of data, fixed), `auto` (as Linux and QUIC stacks tune it) or `auto:MAX`, MAX as the third number of `tcp_rmem`: 6.291456MB until Linux 6.15, 33.554432MB since (for the code that simulates the receiver) | 1500 B to 1 GB; MAX from 131072 B | unlimited; alone `auto:6.291456MB` |
 //! | `read` | rate at which the receiving application reads from that buffer; needs `rwnd` | as `rate` | at once |
 //! | `scone` | average rate that a network element advises (SCONE): no limit of the path, but known to senders when their connections start (for the code that simulates the sender) | as `rate` | none |
+//! | `hello` | QUIC: bytes of handshake data in the server's first flight, most of them its certificate; the handshake takes the path before the first data (for the code that simulates the hosts) | 500 B to 11 kB | the trial starts with its data |
 //! | `gro` | `TIME:BYTES`, packets that the receiving host merges before it acknowledges (for the code that simulates the receiver) | | none; `return=nic`: `20us:65.536kB` |
 //! | `name`, `source` | its name, and the source of its numbers; not printed, not compared | | empty |
 //!
@@ -55,6 +56,7 @@
 //! | `loss` | independent loss, applied behind the queue | 0% to below 100%, in percent | `0` |
 //! | `ge` | `G:BURST:H:K`, loss in bursts: good to bad with probability G per packet, BURST packets in bad on average, loss H in bad, K in good; not with `loss` | G, H and K 0% to 100%, in percent, BURST 1 to 10^6 | none, K `0` |
 //! | `loss_every` | lose each packet whose number is a multiple of this | 1 to 10^9 | none |
+//! | `loss_until` | time at which `loss`, `ge` and `loss_every` end: packets sent from then on are not lost | more than 0, up to 100 s | they last |
 //! | `policer` | `RATE:BUCKET`, token bucket without a queue, BUCKET as time at its rate | below the rate of the link; bucket of 1500 B or more | none |
 //! | `codel` | queue management, alone or `TARGET:INTERVAL` | up to 100 s | none; alone `5ms:100ms` |
 //! | `pie` | queue management, alone or `TARGET` | up to 100 s | none; alone `15ms` |

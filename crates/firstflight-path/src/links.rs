@@ -123,7 +123,7 @@ impl Path {
     /// the same packets.
     ///
     /// # Errors
-    /// If the path is invalid.
+    /// If the path is invalid, or if its losses end at a time: then ordinals do not determine them.
     pub fn falls(
         &self,
         seed: u64,
@@ -132,9 +132,17 @@ impl Path {
     ) -> Result<impl Iterator<Item = u64> + use<>, Error> {
         let (forward, _) = self.directions(0, 0)?;
         let rich::Settings { loss_ppb, effects, .. } = forward.rich();
+        if let Some(end) = effects.loss_until {
+            return Err(Error::at(
+                "loss_until",
+                &value::print_time(end),
+                "which packets are lost depends on when they are sent",
+                "losses that do not end",
+            ));
+        }
         let draws = Stream::new(seed, path_index, forward.way.purposes().1);
-        let mut losses = Losses::new(loss_ppb, effects.ge, effects.loss_every, draws);
-        Ok((0..count).filter(move |ordinal| losses.falls(*ordinal)))
+        let mut losses = Losses::new(loss_ppb, &effects, draws);
+        Ok((0..count).filter(move |ordinal| losses.falls(0, *ordinal)))
     }
 
     /// Ordinals and extra delays (ns) of the packets, among the first `count` of a trial with these

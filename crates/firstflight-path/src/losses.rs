@@ -1,7 +1,7 @@
 //! Losses unrelated to the queue. All are keyed by the ordinal of the packet among those offered to
-//! the direction.
+//! the direction, and may end at a given time.
 
-use crate::direction::GilbertElliott;
+use crate::direction::{Effects, GilbertElliott};
 use crate::random::{Coin, Stream};
 
 /// The Gilbert-Elliott process: loss h in the bad state and k in the good one, and after each
@@ -53,26 +53,27 @@ pub(crate) struct Losses {
     stream: Stream,
     bursts: Option<Bursts>,
     every: Option<u64>,
+    /// From this time on nothing is lost, ns.
+    end: u64,
 }
 
 impl Losses {
-    pub(crate) fn new(
-        ppb: u64,
-        ge: Option<GilbertElliott>,
-        every: Option<u64>,
-        stream: Stream,
-    ) -> Self {
+    pub(crate) fn new(ppb: u64, effects: &Effects, stream: Stream) -> Self {
         Self {
             independent: Coin::new(ppb),
             stream,
-            bursts: ge.map(|settings| Bursts::new(settings, stream)),
-            every: every.filter(|n| *n > 0),
+            bursts: effects.ge.map(|settings| Bursts::new(settings, stream)),
+            every: effects.loss_every.filter(|n| *n > 0),
+            end: effects.loss_until.unwrap_or(u64::MAX),
         }
     }
 
-    /// Whether the packet with this ordinal is lost. Call once per ordinal, in order, whatever else
-    /// happens to the packet.
-    pub(crate) fn falls(&mut self, ordinal: u64) -> bool {
+    /// Whether the packet with this ordinal, offered at `now` (ns), is lost. Call once per ordinal,
+    /// in order, whatever else happens to the packet.
+    pub(crate) fn falls(&mut self, now: u64, ordinal: u64) -> bool {
+        if now >= self.end {
+            return false;
+        }
         let in_burst = self.bursts.as_mut().is_some_and(|bursts| bursts.falls(ordinal));
         let every = self.every.is_some_and(|n| ordinal % n == n - 1);
         in_burst || every || self.independent.falls(self.stream.value(ordinal))

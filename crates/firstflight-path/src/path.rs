@@ -80,6 +80,7 @@ pub struct Path {
     rwnd: Option<Rwnd>,
     read: Option<u64>,
     scone: Option<u64>,
+    hello: Option<u64>,
 }
 
 /// Maximum number of acknowledgements that compression merges into one.
@@ -101,7 +102,7 @@ impl PartialEq for Path {
             self.thin,
             self.gro,
             self.comp_sack,
-            (self.ack, self.rwnd, self.read, self.mtu, self.scone),
+            (self.ack, self.rwnd, self.read, self.mtu, self.scone, self.hello),
         ) == (
             other.rtt,
             other.delay,
@@ -110,7 +111,7 @@ impl PartialEq for Path {
             other.thin,
             other.gro,
             other.comp_sack,
-            (other.ack, other.rwnd, other.read, other.mtu, other.scone),
+            (other.ack, other.rwnd, other.read, other.mtu, other.scone, other.hello),
         ) && (&self.forward, &self.reverse) == (&other.forward, &other.reverse)
     }
 }
@@ -154,6 +155,7 @@ impl Path {
             rwnd: None,
             read: None,
             scone: None,
+            hello: None,
         }
     }
 
@@ -304,6 +306,13 @@ impl Path {
         self
     }
 
+    /// Sets the bytes of handshake data in a server's first flight; `None` starts with the data.
+    #[must_use]
+    pub fn with_hello(mut self, bytes: Option<u64>) -> Self {
+        self.hello = bytes;
+        self
+    }
+
     /// Sets the name and the source of the numbers.
     #[must_use]
     pub fn with_name(
@@ -435,6 +444,12 @@ impl Path {
         self.scone
     }
 
+    /// Bytes of handshake data, the certificate above all, in a server's first flight; `None` if the
+    /// trial starts with its data. For the code that simulates the hosts.
+    pub fn hello(&self) -> Option<u64> {
+        self.hello
+    }
+
     pub(crate) fn gro_given(&self) -> Option<(u64, u64)> {
         self.gro
     }
@@ -558,6 +573,23 @@ impl Path {
     }
 
     /// Refuses combinations that a release engine or thinning does not support.
+    /// Refuses an end of losses that are not there. What clears the losses of a path may leave their end.
+    pub(crate) fn check_loss_ends(&self) -> Result<(), Error> {
+        for (prefix, side) in [("", &self.forward), ("up_", &self.reverse)] {
+            let Effects { ge, loss_every, loss_until, .. } = side.effects;
+            let loses = side.loss_ppb != 0 || ge.is_some() || loss_every.is_some();
+            if let Some(end) = loss_until.filter(|_| !loses) {
+                return Err(Error::at(
+                    Key(prefix, "loss_until"),
+                    &value::print_time(end),
+                    "there is no loss that could end",
+                    "with loss, ge or loss_every",
+                ));
+            }
+        }
+        Ok(())
+    }
+
     fn check_return(&self) -> Result<(), Error> {
         self.release.check()?;
         let engine = matches!(self.release, Release::Grant(_) | Release::Batch(_));
@@ -629,6 +661,9 @@ impl Path {
         }
         if let Some(bps) = self.scone {
             value::RATE.check("scone", bps, value::print_rate)?;
+        }
+        if let Some(bytes) = self.hello {
+            value::HELLO.check("hello", bytes, value::print_size)?;
         }
         match self.ack {
             Some(Acks::Every(packets)) => value::check_count("ack", packets, 1, MOST_PER_ACK)?,

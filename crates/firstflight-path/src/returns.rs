@@ -7,6 +7,7 @@
 //! polled. ACKs are delayed, never reordered.
 
 use crate::batch::Batch;
+use crate::direction::Effects;
 use crate::fate::{DropCause, Fate};
 use crate::grant::Grant;
 use crate::held::{Ack, Held};
@@ -90,8 +91,8 @@ impl ReturnPath {
             Release::Plain | Release::Handover(_) => {
                 let losses = Losses::new(
                     path.up_loss_ppb(),
-                    None,
-                    None,
+                    // Thinning admits no other effect.
+                    &Effects::default(),
                     Stream::new(seed, path_index, Purpose::ReverseLoss),
                 );
                 let capacity = path.up_queue_bytes().unwrap_or(u64::MAX);

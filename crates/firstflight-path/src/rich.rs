@@ -216,7 +216,7 @@ impl Rich {
                 handover,
             ),
             waiting: Waiting::new(settings.capacity),
-            losses: Losses::new(settings.loss_ppb, effects.ge, effects.loss_every, losses),
+            losses: Losses::new(settings.loss_ppb, &effects, losses),
             tail: Tail::new(&settings, seed, path_index),
             marks: match effects.ecn {
                 Some(Ecn::Chance(share)) => Some((Coin::new(share), aqm_draws)),
@@ -238,7 +238,7 @@ impl Rich {
         let ordinal = self.ordinal;
         self.ordinal += 1;
         let unwanted = ect == Ect::Set && self.settings.effects.ecn == Some(Ecn::Drop);
-        let lost = self.losses.falls(ordinal) || unwanted;
+        let lost = self.losses.falls(now, ordinal) || unwanted;
         let now = now.saturating_add(self.settings.before);
         let len = len.saturating_add(self.settings.overhead);
         if self.policer.as_mut().is_some_and(|policer| !policer.passes(now, len)) {

@@ -24,7 +24,8 @@ impl Serial {
 
     /// Whether the queue has room for an ACK, and whether the ACK will be lost behind the link.
     pub(crate) fn admit(&mut self, queue: &VecDeque<Held>, len: u32) -> (bool, bool) {
-        let lost = self.losses.falls(self.ordinal);
+        // Losses last: thinning admits no further effect.
+        let lost = self.losses.falls(0, self.ordinal);
         self.ordinal += 1;
         let bytes = |len: u32| u64::from(len) + u64::from(self.overhead);
         let waiting: u64 = queue.iter().map(|waiting| bytes(waiting.ack.len)).sum();

@@ -66,6 +66,13 @@ pub(crate) const MTU: Quantity = Quantity {
     max: 9_000,
     allowed: "576B to 9000B, with the unit B or kB",
 };
+/// Bytes of handshake data in a server's first flight, which ten packets carry.
+pub(crate) const HELLO: Quantity = Quantity {
+    units: SIZES,
+    min: 500,
+    max: 11_000,
+    allowed: "500B to 11kB, with the unit B or kB",
+};
 /// Bytes of data that a receiver takes ahead of its application.
 pub(crate) const RWND: Quantity = Quantity {
     units: SIZES,

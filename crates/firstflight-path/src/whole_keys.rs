@@ -113,6 +113,13 @@ pub(crate) const WHOLE: &[Setting<Path>] = &[
         show: |path| path.scone_bps().map(print_rate),
         draws: |_| false,
     },
+    Setting {
+        name: "hello",
+        alone: false,
+        read: |path, key, text| Ok(path.with_hello(Some(value::HELLO.parse(key, text)?))),
+        show: |path| path.hello().map(print_size),
+        draws: |_| false,
+    },
 ];
 
 /// `64kB`, `auto` or `auto:26MB`.

@@ -18,6 +18,7 @@ pub mod back;
 mod boxed;
 mod counters;
 pub mod flow;
+mod hello;
 mod hosts;
 pub mod instrumented;
 mod later;

@@ -82,6 +82,8 @@ pub struct Outcome {
     pub exit_capped: Option<bool>,
     /// Why the sender stopped using ECN; `None` if it did not, or does not validate it.
     pub ecn_failure: Option<Failure>,
+    /// Time from the client's first packet to the server's first data, where the trial has a handshake.
+    pub handshake: Option<Nanos>,
     /// Recovery episodes.
     pub episodes: Vec<Episode>,
     /// Waiting time of every delivered data packet at the bottleneck, in microseconds.
@@ -122,6 +124,7 @@ impl Outcome {
             exit: None,
             exit_capped: None,
             ecn_failure: None,
+            handshake: None,
             episodes: Vec::new(),
             queue_us,
             cwnd_max: 0,

@@ -5,6 +5,7 @@ use crate::ahead::{Held, Toward};
 use crate::back::Way;
 use crate::counters::Counters;
 use crate::flow::{Bursts, Ends, Flow, Hosted, goes_ahead};
+use crate::hello::{Greeting, greet};
 use crate::hosts::Hosts;
 use crate::instrumented::{Combined, Core};
 use crate::observe::{Nobody, Observer};
@@ -12,7 +13,7 @@ use crate::outcome::{Outcome, Stop};
 use crate::quic;
 use crate::setup::Setup;
 use firstflight::{Nanos, Time};
-use firstflight_path::Error;
+use firstflight_path::{Error, Forward, Reverse};
 
 /// The flow, both directions of its path, and the clock.
 pub(crate) struct Running<E: Ends> {
@@ -21,6 +22,8 @@ pub(crate) struct Running<E: Ends> {
     back: Way<E::Ack>,
     limit: u64,
     now: u64,
+    /// How long the handshake before it took.
+    handshake: Option<Nanos>,
     /// Whether the path has events of its own.
     later: bool,
 }
@@ -38,7 +41,7 @@ impl<E: Bursts> Running<E> {
         E: Hosted<L>,
     {
         let &Setup { path, pacer_burst, object, limit, .. } = setup;
-        let (forward, reverse) = path.open_driven(
+        let (mut forward, mut reverse) = path.open_driven(
             setup.host.packet_bytes(),
             setup.host.ack_bytes(),
             setup.seed,
@@ -46,10 +49,16 @@ impl<E: Bursts> Running<E> {
         )?;
         let ends = E::between(host, path, controller, pacer_burst, object, company);
         let mut flow = Flow::between(0, ends, object);
-        flow.open(Time(0), Nanos(path.rtt()), false);
+        let greeting = path
+            .hello()
+            .map(|bytes| shake_hands(setup, bytes, &mut forward, &mut reverse))
+            .transpose()?;
+        let start = greeting.map_or(0, |greeting| greeting.at);
+        let rtt = greeting.map_or(Nanos(path.rtt()), |greeting| greeting.rtt);
+        flow.open(Time(start), rtt, greeting.is_some());
         let (mut forward, back) = (Toward::from(forward), Way::from(reverse));
         let ahead = goes_ahead(&forward, &back) && !setup.host.asks_acks() && !observer.watches();
-        flow.begin(0, &mut forward, observer);
+        flow.begin(start, &mut forward, observer);
         let later = forward.decides_later() || back.decides_later();
         if ahead {
             flow.goes_ahead_until(limit.0);
@@ -57,7 +66,8 @@ impl<E: Bursts> Running<E> {
         if !later {
             flow.is_alone_until(limit.0);
         }
-        Ok(Running { flow, forward, back, limit: limit.0, now: 0, later })
+        let handshake = greeting.map(|greeting| Nanos(greeting.at));
+        Ok(Running { flow, forward, back, limit: limit.0, now: start, handshake, later })
     }
 
     /// Runs until the flow stops, and returns why; or until `pause` is true of it after an event,
@@ -119,7 +129,31 @@ impl<E: Bursts> Running<E> {
 
     /// The result of the flow, which stopped now.
     pub(crate) fn finish(self, stop: Stop) -> Outcome {
-        self.flow.finish(self.now, stop)
+        let handshake = self.handshake;
+        Outcome { handshake, ..self.flow.finish(self.now, stop) }
+    }
+}
+
+/// The handshake in front of a trial, on a path that knows at once when a packet arrives.
+fn shake_hands(
+    setup: &Setup<'_>,
+    bytes: u64,
+    forward: &mut Forward,
+    reverse: &mut Reverse,
+) -> Result<Greeting, Error> {
+    let path = setup.path;
+    let Hosts::Quic(host) = setup.host else {
+        return Err(Error::new(format!(
+            "{path}: `hello` is QUIC's handshake; TLS over TCP is data of its stream: leave `hello` or `--transport tcp` out"
+        )));
+    };
+    match (forward, reverse) {
+        (Forward::Link(there), Reverse::Link(back)) => {
+            Ok(greet((there, back), &host, bytes, setup.limit.0))
+        }
+        _ => Err(Error::new(format!(
+            "{path}: `hello` needs to know when each packet arrives: leave it or the queue management (fq_codel, dualpi2, codel), `thin` or the release of ACKs (`return`) out"
+        ))),
     }
 }
 

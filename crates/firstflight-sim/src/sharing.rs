@@ -143,6 +143,11 @@ fn between<E: Hosted<L>, L: Default, O: Observer>(
             "{path}: its return path decides about ACKs after they are sent; data in that direction needs a plain return path"
         )));
     }
+    if path.hello().is_some() {
+        return Err(Error::new(format!(
+            "{path}: `hello` goes with one flow that carries an object; flows that share a path or carry an application have a handshake of one packet: leave `hello` out"
+        )));
+    }
     let lies = arrangement.access.iter().filter_map(|access| access.lie);
     if let Some(lie) = lies.into_iter().find(|lie| !lie.is_told_by(shared.host)) {
         return Err(Error::new(format!(

@@ -3,6 +3,11 @@
 const RETURNS = [["plain", "plain"], ["wifi", "Wi-Fi"], ["lte", "LTE"], ["geo_warm", "satellite grid, warm"], ["geo_cold", "satellite grid, cold"], ["leo", "low orbit, hand-over every 15 s"]];
 const RECEIVERS = [["", "unlimited"], ["64kB", "64 kB"], ["256kB", "256 kB"], ["auto", "tuned, up to 6 MB"], ["auto:33.554432MB", "tuned, up to 33 MB"]];
 const PACKETS = [["", "1500 bytes"], ["1.28kB", "1280 bytes"], ["9kB", "9000 bytes"]];
+const LOSS_ENDS = [["", "never"], ["500ms", "after 0.5 s"], ["2s", "after 2 s"]];
+const HELLOS = [["", "none"], ["2kB", "certificate of 2 kB"], ["4kB", "certificate of 4 kB"], ["8kB", "certificate of 8 kB"]];
+// Shares of the rate.
+const ADVICE = [["", "none"], ["0.5", "half the rate"], ["1", "the rate"], ["2", "twice the rate"]];
+const ADVICE_USES = [["", "ignored"], ["exit", "ends startup"], ["cap", "ends startup, caps the rate"]];
 const AQMS = [["", "none (drop-tail)"], ["codel", "CoDel"], ["codel,ecn", "CoDel that marks"], ["pie", "PIE"], ["pie,ecn", "PIE that marks"],
   ["red", "RED"], ["red,ecn", "RED that marks"], ["fq_codel", "FQ-CoDel"], ["fq_codel,ecn", "FQ-CoDel that marks"], ["dualpi2", "DualPI2"], ["dualpi2,ecn", "DualPI2 that marks"],
   ["ecn=ce:100%", "marks every packet"], ["ecn=bleach", "clears ECN fields"], ["ecn=drop", "loses ECN packets"]];
@@ -26,6 +31,11 @@ function buildControls() {
   byId("return").append(...choices(RETURNS), html("option", { value: "other", disabled: true }, "as written"));
   byId("rwnd").append(...choices(RECEIVERS), html("option", { value: "other", disabled: true }, "as written"));
   byId("mtu").append(...choices(PACKETS), html("option", { value: "other", disabled: true }, "as written"));
+  byId("loss-until").append(...choices(LOSS_ENDS), html("option", { value: "other", disabled: true }, "as written"));
+  byId("scone").append(...choices(ADVICE), html("option", { value: "other", disabled: true }, "as written"));
+  byId("hello").append(...choices(HELLOS), html("option", { value: "other", disabled: true }, "as written"));
+  byId("advice").append(...choices(ADVICE_USES));
+  byId("receivets").append(...choices([["", "off"], ["on", "on"]]));
   byId("aqm").append(...choices(AQMS));
   byId("transport").append(...choices(TRANSPORTS));
   byId("cross").append(...choices([["", "none"], ...known.startups.filter(({ name }) => name !== "oracle").map(({ name }) => [name, `${name}, endless`])]));
@@ -47,6 +57,9 @@ function listen() {
     set("path", withKey(bare, "rwnd", value || null));
   });
   on("mtu", (value) => set("path", withKey(asked.path, "mtu", value || null)));
+  on("loss-until", (value) => set("path", withKey(asked.path, "loss_until", value || null)));
+  on("hello", (value) => set("path", withKey(asked.path, "hello", value || null)));
+  on("scone", (share) => set("path", withKey(asked.path, "scone", share ? adviceAt(share) : null)));
   on("aqm", (value) => {
     const bare = AQM_KEYS.reduce((text, key) => withKey(text, key, null), asked.path);
     set("path", value.split(",").filter(Boolean).reduce((text, part) => withKey(text, keyOf(part), part.split("=")[1] ?? ""), bare));
@@ -66,8 +79,17 @@ function listen() {
     set("arms", [...armTexts(), name].join(","));
   });
   on("arm-text", (text) => text && setArm(text));
+  for (const key of ["advice", "receivets"]) {
+    on(key, (value) => {
+      const parts = partsOfChosen();
+      setArm(armText({ ...parts, sender: withSender(parts.sender, key, value) }));
+    });
+  }
   for (const part of ["avoidance", "recovery"]) on(part, (value) => setArm(armText({ ...partsOfChosen(), [part]: value })));
 }
+
+// Advice at a share of the path's rate.
+const adviceAt = (share) => `${tidy(report.path.rate_mbps * share, 4)}Mbit`;
 
 // A short name stands for an arm that has options.
 function partsOfChosen() {
@@ -98,6 +120,13 @@ function syncControls() {
   byId("rwnd").value = RECEIVERS.some(([value]) => value === rwnd) ? rwnd : "other";
   const mtu = pathValue(path.text, "mtu") ?? "";
   byId("mtu").value = PACKETS.some(([value]) => value === mtu) ? mtu : "other";
+  const ends = pathValue(path.text, "loss_until") ?? "";
+  byId("loss-until").value = LOSS_ENDS.some(([value]) => value === ends) ? ends : "other";
+  const hello = pathValue(path.text, "hello") ?? "";
+  byId("hello").value = HELLOS.some(([value]) => value === hello) ? hello : "other";
+  const advised = pathValue(path.text, "scone");
+  const near = ([share]) => share && Math.abs(asMbit(advised) / (path.rate_mbps * share) - 1) < 1e-3;
+  byId("scone").value = advised ? ADVICE.find(near)?.[0] ?? "other" : "";
   const keys = path.text.split(",").map(keyOf);
   const ecn = pathValue(path.text, "ecn");
   byId("aqm").value = AQM_KEYS.filter((key) => keys.includes(key)).map((key) => key === "ecn" && ecn ? `ecn=${ecn}` : key).join(",");
@@ -136,6 +165,7 @@ function syncArms() {
   keep("arm-text", list[chosen] ?? "");
   byId("avoidance").value = parts.avoidance.split("(")[0];
   byId("recovery").value = parts.recovery.split("(")[0];
+  for (const key of ["advice", "receivets"]) byId(key).value = senderOptions(parts.sender).get(key) ?? "";
   const docs = known.startups.find(({ name }) => name === parts.name)?.options ?? [];
   byId("option-list").replaceChildren(...docs.map((doc) => optionRow(doc, parts)));
 }

@@ -29,6 +29,11 @@ const asMs = (text) => {
   const [, number, unit] = /^([\d.]+)(us|ms|s)$/.exec(text ?? "") ?? [];
   return unit ? number * SECONDS[unit] : 0;
 };
+const MBITS = { bit: 1e-6, kbit: 1e-3, Mbit: 1, Gbit: 1e3 };
+const asMbit = (text) => {
+  const [, number, unit] = /^([\d.]+)([kMG]?bit)$/.exec(text ?? "") ?? [];
+  return unit ? number * MBITS[unit] : NaN;
+};
 const asPercent = (text) => (text?.endsWith("%") ? Number.parseFloat(text) : 100 * (Number(text) || 0));
 
 const PATH_SLIDERS = [
@@ -41,6 +46,8 @@ const PATH_SLIDERS = [
 // Another rate or round trip keeps the queue at as many BDPs, unless the path already says it in BDPs.
 function withSlider(text, path, key, value) {
   const moved = withKey(text, key, value);
+  // An end needs a loss.
+  if (key === "loss" && value === null) return withKey(moved, "loss_until", null);
   const bdps = path.queue_bytes / path.bdp_bytes;
   const inBdps = /bdp$/.test(pathValue(path.text, "queue") ?? "");
   if (!["rate", "rtt"].includes(key) || inBdps || !(bdps > 0) || !Number.isFinite(bdps)) return moved;

@@ -32,6 +32,18 @@ function armParts(text) {
   return { name, options: new Map(options.map(([key, value = "on"]) => [key, value])), avoidance, recovery, sender };
 }
 
+// The options behind `@`, in parentheses.
+function senderOptions(sender) {
+  return new Map(splitOutside(sender.replace(/^\(|\)$/g, ""), ",").map((one) => one.split("=")));
+}
+
+function withSender(sender, key, value) {
+  const options = senderOptions(sender);
+  if (value) options.set(key, value);
+  else options.delete(key);
+  return options.size ? `(${[...options].map(([name, of]) => `${name}=${of}`).join(",")})` : "";
+}
+
 function armText({ name, options, avoidance, recovery, sender }) {
   const list = [...options].map(([key, value]) => `${key}=${value}`).join(",");
   // A recovery stands behind an avoidance.

@@ -2,6 +2,8 @@
 //! that changes what it prints.
 #![allow(dead_code, reason = "every test binary uses its part")]
 
+pub(crate) mod schema;
+
 use assert_cmd::Command;
 use serde_json::Value;
 use std::fs;

@@ -58,6 +58,7 @@ const TRIAL: &[&str] = &[
     "spurious_losses",
     "limited_by",
     "ecn_failure",
+    "handshake_ms",
     "limited",
     "drops",
     "recoveries",

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 #[cfg(feature = "bpf")]
 static ONE: Mutex<()> = Mutex::new(());
 
-#[cfg(all(feature = "quic", unix))]
+#[cfg(all(any(feature = "bpf", feature = "quic"), unix))]
 #[path = "../command/mod.rs"]
 mod command;
 #[cfg(target_os = "linux")]

@@ -1,7 +1,7 @@
 //! `firstflight serve` and `firstflight fetch` as programs: objects, files, refusals, signals, and
 //! a crowd that behaves badly.
 
-use crate::command::{Run, run};
+use crate::command::{Run, run, schema};
 use firstflight_http::{Fetch, FetchError, Trust, Verified, content, fetch};
 use serde_json::Value;
 use std::fs;
@@ -212,6 +212,7 @@ fn an_object_is_served_fetched_and_verified() {
         run.stdout
     );
     let json = serving.fetch("/bytes/1MB", &["--json", "-", "--range", "-1000"]).json();
+    schema::follows("fetch", &json);
     let row = &json["results"][0];
     assert_eq!(
         (&row["status"], &row["bytes"], &row["verified"]),

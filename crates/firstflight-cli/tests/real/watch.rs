@@ -1,5 +1,6 @@
 //! `firstflight watch` on a real web server and real TCP behind an emulated link.
 
+use super::command::schema;
 use super::service::{Group, ONE, Service, assert_no_program, ended, programs, started};
 use firstflight_linux::kernel::{Exit, HystartTrace, Loaded, Record, arm};
 use serde_json::Value;
@@ -49,6 +50,7 @@ fn a_server_that_closes_at_once_is_watched_to_the_end_and_no_file_tells_who() {
     assert_eq!((number("watched"), number("closed")), (DOWNLOADS as u64, DOWNLOADS as u64));
     assert_eq!((number("records_dropped"), number("incomplete"), number("open")), (0, 0, 0));
     assert_eq!(number("tail_unseen"), 0, "ACKs after the close are seen");
+    schema::follows("watch", &told);
     assert_eq!(told["open_loop"], true);
     assert_eq!(told["connections"].as_array().map(Vec::len), Some(DOWNLOADS));
     let rows = rows_of(rows);

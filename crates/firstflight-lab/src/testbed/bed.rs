@@ -177,6 +177,12 @@ impl Info {
                 scenario.path, self.name
             )));
         }
+        if scenario.path.hello().is_some() && !self.obeys_ack_every {
+            return Err(Error::new(format!(
+                "path `{}`: on the testbed `{}`, the stack has a handshake and a certificate of its own: leave `hello` out, or use `--on sim`",
+                scenario.path, self.name
+            )));
+        }
         let own = sender.hint.filter(|_| sender.advice != Advice::Off);
         if advised && own.is_some_and(|hint| hint.source != HintSource::Scone) {
             return refused(

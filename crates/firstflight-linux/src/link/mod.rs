@@ -65,6 +65,11 @@ pub struct LinkEmulator {
 
 /// Refuses a path that describes a receiver, because the receiver is not ours.
 pub(crate) fn refuse_receiver(path: &Path) -> Result<(), Error> {
+    if path.hello().is_some() {
+        return Err(Error::new(format!(
+            "`{path}`: `hello=` is for the simulator's hosts; behind an emulated link, hosts have handshakes of their own"
+        )));
+    }
     match path.acks() {
         Some(_) => Err(Error::new(format!(
             "`{path}`: `ack=` is for the simulator's receiver; behind an emulated link, the hosts decide when to acknowledge (Linux: `ip route ... quickack 1`)"

@@ -90,6 +90,7 @@ const LIST: &[(&str, &[&str])] = &[
     ("chirping", &["12.1", "12.2", "12.3", "12.4", "12.5"]),
     ("rwnd", &["15.1", "15.2"]),
     ("scone", &["14.1", "14.2", "14.3", "14.4", "14.5"]),
+    ("idle-trap", &["16.1", "16.2"]),
 ];
 
 /// Parts of the names of the slides' figures.

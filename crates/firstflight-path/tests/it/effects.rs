@@ -1,7 +1,9 @@
 //! Effects of a direction beyond rate, queue and independent loss, one after the other.
 
 use firstflight_path::random::normal;
-use firstflight_path::{DropCause, Fate, Link, Path, Purpose, Queue, Rate, Steps, Stream};
+use firstflight_path::{
+    Codepoint, DropCause, Fate, Forward, Link, Offered, Path, Purpose, Queue, Rate, Steps, Stream,
+};
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
@@ -40,6 +42,7 @@ fn an_effect_that_does_nothing_leaves_every_packet_where_it_was() {
     for idle in [
         "steps=1s:933.1Mbit",
         "loss_every=1000000000",
+        "loss_until=100s",
         "policer=933Mbit:100s",
         "jitter=0s",
         "ecn=100s",
@@ -323,6 +326,61 @@ fn a_path_spares_the_packets_before_the_first_that_its_losses_take() {
             );
         }
     }
+}
+
+#[test]
+fn losses_that_end_are_the_same_until_then_and_none_afterwards() {
+    let end = 100 * MS;
+    for keys in
+        ["loss=30%", "ge=2%:3:50%:0.1%", "loss_every=7", "loss=30%,fq_codel", "loss=30%,pie"]
+    {
+        let fates = |keys: &str| -> Vec<(u64, Fate)> {
+            let path = path(&format!("rate=1Gbit,rtt=10ms,queue=unlimited,{keys}"));
+            let times = (0..2000_u64).map(|k| k * 100_000);
+            match path.open_driven(DATA, ACK, 1, 0).expect("a path").0 {
+                Forward::Link(mut link) => times.map(|now| (now, link.offer(now, DATA))).collect(),
+                Forward::Driven(mut path) => times
+                    .map(|now| {
+                        path.offer(
+                            now,
+                            Offered { id: 0, len: DATA, flow: 0, codepoint: Codepoint::NotEct },
+                        );
+                        (now, path.poll(now).expect("an idle link serves at once").fate)
+                    })
+                    .collect(),
+            }
+        };
+        let (lasting, ending) = (fates(keys), fates(&format!("{keys},loss_until=100ms")));
+        let lost = |fate: &Fate| *fate == Fate::Drop(DropCause::Random);
+        for ((now, always), (_, until)) in lasting.iter().zip(&ending) {
+            let expected = lost(always) && *now < end;
+            assert_eq!(
+                lost(until),
+                expected,
+                "{keys}: {until:?} at {now} ns, losses end at {end} ns"
+            );
+        }
+        for (from, part) in [("before", &lasting[..1000]), ("after", &lasting[1000..])] {
+            let count = part.iter().filter(|(_, fate)| lost(fate)).count();
+            assert!(
+                count > 10,
+                "{keys}: {count} of 1000 are lost {from} the end where losses last"
+            );
+        }
+    }
+}
+
+#[test]
+fn which_packets_fall_is_unknown_where_losses_end() {
+    let path = path("rate=1Gbit,rtt=10ms,loss=1%,loss_until=2s");
+    let refused = path.falls(1, 0, 10).err().expect("times decide").to_string();
+    assert!(refused.contains("depends on when they are sent"), "{refused}");
+}
+
+#[test]
+fn a_path_whose_losses_were_cleared_may_keep_their_end() {
+    let cleared = path("rate=1Gbit,rtt=10ms,loss=1%,loss_until=2s").with_loss_ppb(0);
+    assert!(cleared.links(DATA, ACK, 1, 0).is_ok(), "testbeds clear losses before a trial");
 }
 
 #[test]

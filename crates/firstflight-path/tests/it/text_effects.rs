@@ -49,6 +49,9 @@ fn each_key_is_understood_and_printed() {
         ("ge=0.1%:3:80%", "ge=0.1%:3:80%:0%"),
         ("ge=0.1%:3.5:80%:1%", "ge=0.1%:3.5:80%:1%"),
         ("loss_every=64", "loss_every=64"),
+        ("loss=30%,loss_until=2s", "loss=30%,loss_until=2s"),
+        ("hello=3000B", "hello=3kB"),
+        ("ge=0.1%:3:80%,loss_until=2000ms", "ge=0.1%:3:80%:0%,loss_until=2s"),
         ("jitter=500us", "jitter=500us"),
         ("jitter=1ms-3ms", "jitter=1ms-3ms"),
         ("jitter=normal:3ms:1ms", "jitter=normal:3ms:1ms"),
@@ -145,6 +148,12 @@ fn presets_of_the_return_path_have_names() {
     );
     assert_ne!(parse("geo,scone=20Mbit"), parse("geo"), "senders are told something else");
     assert_eq!(
+        ["geo", "geo,hello=4kB"].map(|text| parse(text).hello()),
+        [None, Some(4_000)],
+        "a handshake before the data"
+    );
+    assert_ne!(parse("geo,hello=4kB"), parse("geo"), "data starts later");
+    assert_eq!(
         parse("geo,scone=20Mbit").rate_bps(),
         parse("geo").rate_bps(),
         "advice limits nothing"
@@ -207,6 +216,12 @@ fn each_wrong_effect_is_refused_with_its_range() {
         ("loss=1%,ge=1%:3:80%", "ge=...: two loss processes; allowed: one of loss and ge; the loss of the good state is the last field of ge".to_owned()),
         ("loss_every=0", "loss_every=0: is too small; allowed: a whole number from 1 to 1000000000".to_owned()),
         ("loss_every=1.5", "loss_every=1.5: is not a whole number; allowed: a whole number from 1 to 1000000000".to_owned()),
+        ("loss_until=2s", "loss_until=2s: there is no loss that could end; allowed: with loss, ge or loss_every".to_owned()),
+        ("hello=200B", "hello=200B: is too small; allowed: 500B to 11kB, with the unit B or kB".to_owned()),
+        ("hello=4", "hello=4: the unit is missing; allowed: 500B to 11kB, with the unit B or kB".to_owned()),
+        ("loss=1%,loss_until=0s", format!("loss_until=0s: is zero; {TIMES}")),
+        ("loss=1%,loss_until=2", format!("loss_until=2: the unit is missing; {TIMES}")),
+        ("up_loss_until=2s", "up_loss_until=2s: there is no loss that could end; allowed: with loss, ge or loss_every".to_owned()),
         ("jitter=101s", format!("jitter=101s: is too large; {EXTRAS}")),
         ("jitter=5ms-1ms", "jitter=5ms-1ms: is in descending order; allowed: the smaller value first".to_owned()),
         ("jitter=normal:1ms", "jitter=normal:1ms: has 2 fields; allowed: jitter=normal:MEAN:SIGMA".to_owned()),
@@ -347,7 +362,7 @@ fn effects() -> impl Strategy<Value = Effects> {
             ],
         ),
         prop::option::weighted(0.3, (share(), 1_000_000_u64..1_000_000_000_000, share(), share())),
-        prop::option::weighted(0.3, 1_u64..1_000_000_000),
+        (prop::option::weighted(0.3, 1_u64..1_000_000_000), prop::option::weighted(0.3, ns())),
         prop::option::weighted(
             0.3,
             prop_oneof![
@@ -361,16 +376,20 @@ fn effects() -> impl Strategy<Value = Effects> {
         ),
         prop_oneof![Just(0_u64), 0_u64..1_000_000_000],
     )
-        .prop_map(|(policer, aqm, ecn, ge, loss_every, jitter, reorder, dup_ppb)| Effects {
-            policer: policer.map(|(bps, bucket)| Policer { bps, bucket }),
-            aqm,
-            ecn,
-            ge: ge.map(|(g, burst, h, k)| GilbertElliott { g, burst, h, k }),
-            loss_every,
-            jitter,
-            reorder: reorder.map(|(first, second)| Reorder { first, second }),
-            dup_ppb,
-        })
+        .prop_map(
+            |(policer, aqm, ecn, ge, (loss_every, loss_until), jitter, reorder, dup_ppb)| Effects {
+                policer: policer.map(|(bps, bucket)| Policer { bps, bucket }),
+                aqm,
+                ecn,
+                ge: ge.map(|(g, burst, h, k)| GilbertElliott { g, burst, h, k }),
+                loss_every,
+                // Text with an end has a loss that could end.
+                loss_until: loss_until.filter(|_| loss_every.is_some()),
+                jitter,
+                reorder: reorder.map(|(first, second)| Reorder { first, second }),
+                dup_ppb,
+            },
+        )
 }
 
 fn releases() -> impl Strategy<Value = Release> {

@@ -4,7 +4,7 @@
 //! Each reduction or hand-over begins an epoch. During the epoch the window follows
 //! [`cubic_curve`](super::cubic_curve) by elapsed time, looking one RTT ahead, and never falls
 //! behind the window that Reno would have reached. Every remainder of a division is kept, so that
-//! slow growth does not stop. Follows: RFC 9438 (August 2023); RFC 8511 as an option. State: 96
+//! slow growth does not stop. Follows: RFC 9438 (August 2023); RFC 8511 as an option. State: 104
 //! bytes, 80 of them mutable.
 //!
 //! Departures:
@@ -19,6 +19,8 @@
 //!   minimum of two (RFC 9002 section 7.2).
 //! * D6: if the packet size changes and windows keep their bytes, the epoch continues at the same
 //!   point of the curve for the new size; the kernel's curve restarts.
+//! * D7 (QUICHE idle-sent): quiche has one time for the start of recovery and of the epoch, so the
+//!   shift also hides losses from it; here only growth stops, and each loss is answered as always.
 //! * D5 (RFC9438 4.3-fig4): beyond `cwnd_prior` alpha is written as 17/17 instead of 1, which keeps
 //!   the remainder in one unit.
 
@@ -46,6 +48,20 @@ named! {
     }
 }
 
+named! {
+    /// Time by which the first send after nothing was in flight moves the epoch.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub enum Idle {
+        /// The time with nothing in flight, as RFC 9438 section 5.8 demands.
+        #[default]
+        Flight = "flight",
+        /// The time since the last send, as quiche counted it until 2026 (its pull request 2370). A window of two packets that one
+        /// ACK acknowledges has nothing in flight once per round trip: the epoch then moves into the future, and packets sent
+        /// before its start grow nothing.
+        Sent = "sent",
+    }
+}
+
 params! {
     /// The choices of CUBIC. C is fixed at 0.4 segment/s^3 (RFC9438 5.1-c).
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +82,8 @@ params! {
         /// acknowledged bytes (5 % per RTT), as Linux does; otherwise a premature loss-free exit
         /// means a plateau of many seconds.
         pub ca_floor_20: bool = false, "floor20" [] "grow by at least 5 % per RTT until the first congestion";
+        /// QUICHE idle-sent: the time that an idle period takes out of the epoch. The kernel's arithmetic has its own rule.
+        pub idle: Idle = Idle::Flight, "idle" [] "what an idle period takes out of the epoch: time with nothing in flight, or time since the last send (quiche before 2026)";
         /// Arithmetic in use.
         pub profile: Profile = Profile::Rfc9438;
     }
@@ -187,7 +205,7 @@ struct Step {
     mss: u64,
 }
 
-/// An epoch of RFC 9438; always `start <= last`.
+/// An epoch of RFC 9438; always `start <= last`, unless [`Idle::Sent`] moved the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct CurveEpoch {
     /// `t = 0`; moves on while the window is not the limit.
@@ -216,6 +234,18 @@ impl CurveEpoch {
         let span = span.min(now.since(self.last));
         self.start += span;
         self.last += span;
+    }
+
+    /// QUICHE idle-sent: excludes the whole time since the last send, most of which may have counted already.
+    fn skip_since_sent(&mut self, span: Nanos) {
+        self.start += span;
+    }
+
+    /// QUICHE idle-sent: whether the latest packet that this ACK acknowledges was sent by the start of the epoch. An ACK without
+    /// a sample acknowledges packets older than those before it: by the smoothed RTT.
+    fn precedes(&self, ack: &Ack) -> bool {
+        let rtt = ack.rtt.or(ack.srtt).unwrap_or_default();
+        ack.now.0.saturating_sub(rtt.0) <= self.start.0
     }
 
     /// The packet size changed. If windows are `kept` in packets, the curve is scaled; if they keep
@@ -387,6 +417,7 @@ impl Cubic {
         let (mss, cwnd, acked) = (segment(cx), window(*w), acked.min(MAX_BYTES));
         let s = &mut self.state;
         let grown = match &mut s.epoch {
+            Epoch::Curve(_, e) if self.params.idle == Idle::Sent && e.precedes(ack) => cwnd,
             Epoch::Curve(behind, e) if cx.limited => {
                 let step =
                     Step { now: ack.now, cwnd, acked, srtt: ack.srtt.unwrap_or_default(), mss };
@@ -431,7 +462,11 @@ impl Avoidance for Cubic {
         let s = &mut self.state;
         match &mut s.epoch {
             // The common case, without a call.
-            Epoch::Curve(behind, e) if cx.limited && (s.congested || !self.params.ca_floor_20) => {
+            Epoch::Curve(behind, e)
+                if cx.limited
+                    && (s.congested || !self.params.ca_floor_20)
+                    && self.params.idle == Idle::Flight =>
+            {
                 let (mss, cwnd, acked) = (segment(cx), window(*w), acked.min(MAX_BYTES));
                 let step =
                     Step { now: ack.now, cwnd, acked, srtt: ack.srtt.unwrap_or_default(), mss };
@@ -499,6 +534,9 @@ impl Avoidance for Cubic {
 
     fn on_idle(&mut self, now: Time, idle: Nanos, since_sent: Nanos) {
         match &mut self.state.epoch {
+            Epoch::Curve(_, epoch) if self.params.idle == Idle::Sent => {
+                epoch.skip_since_sent(since_sent);
+            }
             Epoch::Curve(_, epoch) => epoch.skip(now, idle),
             // LINUX cubic-idle: uses the time since the last send, which is longer than the time
             // with nothing in flight.

@@ -1,7 +1,9 @@
 //! Rapid Start: a first window spread over a whole round trip, threefold growth until a queue
 //! shows, then twofold, and a recovery of its own that ends at `beta` times the delivered amount.
 //!
-//! Follows: draft-kazuho-ccwg-rapid-start-02 (2026-03-16, individual). Rules and tests:
+//! Follows: draft-kazuho-ccwg-rapid-start-02 (2026-03-16, individual); from the authors' working
+//! copy of 2026-09-26 the hand-over to CUBIC and, as an option, the spread of later rounds
+//! (`docs/explain/rapid-start.md` has the differences). Rules and tests:
 //! `docs/conformance.md`. State: 280 bytes, 152 of them HyStart++'s. The recovery rule is in
 //! [`crate::recovery::rapid_recovery`], the jump in [`super::jump`], the floor in
 //! [`crate::signal::rtt_floor`].

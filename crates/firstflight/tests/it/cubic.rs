@@ -3,7 +3,7 @@
 
 use crate::context::{self, avoiding};
 use crate::told::Told;
-use firstflight::avoidance::cubic::Params;
+use firstflight::avoidance::cubic::{Idle, Params};
 use firstflight::avoidance::cubic_curve::{Curve, MAX_US, icbrt, k_us, rise};
 use firstflight::avoidance::{Avoidance, Base, Cubic, Cut};
 use firstflight::event::{Context, Signal, Transport, Window};
@@ -639,6 +639,49 @@ fn idle_time_is_left_out_once() {
     }
 }
 
+/// Shows QUICHE idle-sent.
+#[test]
+fn counted_from_the_last_send_a_window_of_two_packets_never_grows_again() {
+    let rtt = Nanos::from_millis(10);
+    let after_a_second = |idle: Idle| {
+        let params = firstflight::with!(Params { idle, ..Params::default() });
+        let (mut cubic, mut w) = after_loss(2 * MSS, params);
+        for round in 1..=100 {
+            // Everything is acknowledged at once, and sending resumes at that moment.
+            let now = START + rtt * round;
+            cubic.on_idle(START + rtt * (round - 1), Nanos::ZERO, rtt);
+            let acked = w.cwnd;
+            let ack = Told { now, acked, rtt: Some(rtt), srtt: Some(rtt), ..Told::default() };
+            cubic.grow(&ack.ack(), acked, &mut w, &context());
+        }
+        w.cwnd
+    };
+    let [kept, grown] = [Idle::Sent, Idle::Flight].map(after_a_second);
+    assert_eq!(kept, 2 * MSS, "the epoch lies ahead of every packet: {kept} B");
+    assert!(grown > 40 * MSS, "without idle time the window grows to {grown} B");
+}
+
+/// Shows QUICHE idle-sent.
+#[test]
+fn counted_from_the_last_send_packets_from_before_the_epoch_grow_nothing() {
+    let params = firstflight::with!(Params { idle: Idle::Sent, ..Params::default() });
+    let (mut cubic, mut w) = after_loss(1_000_000, params);
+    let s = Nanos::from_secs;
+    cubic.on_idle(START + s(5), s(3), s(4));
+    assert_eq!(cubic.epoch_start(), Some(START + s(4)), "it moves by the time since the last send");
+    for (what, at, rtt, srtt, grows) in [
+        ("sent before", s(6), Some(s(3)), s(1), false),
+        ("sent at its start", s(6), Some(s(2)), s(1), false),
+        ("sent after it", s(6), Some(s(1)), s(1), true),
+        ("without a sample", s(5), None, s(2), false),
+    ] {
+        let ack = Told { now: START + at, acked: 28_960, rtt, srtt: Some(srtt), ..Told::default() };
+        let before = w.cwnd;
+        cubic.grow(&ack.ack(), 28_960, &mut w, &context());
+        assert_eq!(w.cwnd > before, grows, "{what}: {} B more", w.cwnd - before);
+    }
+}
+
 #[test]
 fn no_pause_moves_an_epoch_beyond_now() {
     let (mut cubic, _) = after_loss(1_000_000, Params::default());
@@ -684,5 +727,5 @@ fn signals_are_named_and_current() {
 #[test]
 fn the_state_is_as_large_as_documented() {
     let sizes = (size_of::<Cubic>(), size_of::<<Cubic as Avoidance>::Saved>());
-    assert_eq!(sizes, (96, 80), "the header of the file says (96, 80) bytes, it is {sizes:?}");
+    assert_eq!(sizes, (104, 80), "the header of the file says (104, 80) bytes, it is {sizes:?}");
 }

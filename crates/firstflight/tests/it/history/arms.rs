@@ -84,6 +84,7 @@ pub(crate) const AVOIDANCES: &[&str] = &[
     "cubic(profile=linux)",
     "cubic(abe=0.85,first=0.5,base=inflight)",
     "cubic(fast=off,floor20=on,beta=0.05)",
+    "cubic(idle=sent,abe=0.85)",
     "cubic(beta=0.9999)",
     "cubic(profile=linux,beta=0.5,base=inflight)",
     "abba",
