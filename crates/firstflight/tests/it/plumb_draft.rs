@@ -1,7 +1,7 @@
 //! The vectors of `drafts/draft-firstflight-plumb.md`, read from its tables, so that text and code
 //! say the same. A packaged crate comes without the draft: then there is nothing to check.
 
-use crate::context;
+use crate::hooks;
 use crate::plumb::opened_after;
 use crate::told::Told;
 use firstflight::event::{Ready, Window};
@@ -89,7 +89,7 @@ fn bunches_are_what_the_draft_says() {
 
 #[test]
 fn the_first_flight_leaves_as_the_draft_says() {
-    let (mut plumb, cx) = (Plumb::new(Params::default()), context::quic(MSS));
+    let (mut plumb, cx) = (Plumb::new(Params::default()), hooks::quic(MSS));
     let mut w = Window { cwnd: 10 * MSS, ssthresh: UNSET_SSTHRESH };
     for row in table("The first flight").unwrap_or_default() {
         let ready = Ready {
@@ -123,19 +123,19 @@ fn growth_is_that_of_the_draft() {
 #[test]
 fn thresholds_are_those_of_the_draft() {
     for row in table("Thresholds without noise").unwrap_or_default() {
-        let (mut plumb, cx) = (Plumb::new(Params::default()), context::quic(MSS));
+        let (mut plumb, cx) = (Plumb::new(Params::default()), hooks::quic(MSS));
         let w = Window { cwnd: 10 * MSS, ssthresh: UNSET_SSTHRESH };
         let (now, rtt) = (Time(10 * MS), Nanos(number(&row[0]) * US));
         plumb.start(Time(0), Seq(0));
         plumb.on_rtt(now, rtt, &cx);
         let ack = Told { now, rtt: Some(rtt), srtt: Some(rtt), acked: MSS, ..Told::default() };
         plumb.sample(&ack.ack(), w, &ack.within(&cx));
-        let mut threshold = None;
-        plumb.signals(&mut |name, value| {
-            if name == "rtt_threshold_ns" {
-                threshold = Some(value / US);
-            }
-        });
-        assert_eq!(threshold, Some(number(&row[1])), "a smallest RTT of {} us", row[0]);
+        let threshold = hooks::signal("rtt_threshold_ns", |visit| plumb.signals(visit));
+        assert_eq!(
+            threshold.map(|ns| ns / US),
+            Some(number(&row[1])),
+            "a smallest RTT of {} us",
+            row[0]
+        );
     }
 }

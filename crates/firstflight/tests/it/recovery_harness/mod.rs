@@ -37,7 +37,7 @@ pub(crate) struct Scoreboard {
     pub recover_end: usize,
 }
 
-/// What `next_seg` chose, and by which rule.
+/// Choice of `next_seg`, by rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// Rules 1 and 3.
@@ -238,7 +238,7 @@ pub(crate) struct Step {
     pub rescue_next: bool,
     /// The policy's window after the ACK, in bytes; the initial window before entry.
     pub cwnd: u64,
-    /// What was sent: new or repeated.
+    /// Segments sent, new or repeated.
     pub sent: Vec<char>,
     /// Sums over the episode, in segments: delivered including this ACK, sent before it.
     pub del: u64,
@@ -259,7 +259,7 @@ impl Step {
     }
 }
 
-/// What came of it.
+/// Outcome of an episode.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
     pub steps: Vec<Step>,
