@@ -121,9 +121,6 @@ impl Path {
     /// forward direction loses independently of its queue (independent losses, bursts, every n-th
     /// packet). The trial is the same on any two paths that differ only in these losses and lose
     /// the same packets.
-    ///
-    /// # Errors
-    /// If the path is invalid.
     pub fn falls(
         &self,
         seed: u64,
@@ -140,9 +137,6 @@ impl Path {
     /// Ordinals and extra delays (ns) of the packets, among the first `count` of a trial with these
     /// draws, that other packets overtake in the forward direction. The trial is the same on any
     /// two paths that differ only in reordering and delay the same packets by the same times.
-    ///
-    /// # Errors
-    /// If the path is invalid.
     pub fn overtaken(
         &self,
         seed: u64,
