@@ -4,7 +4,7 @@ use crate::command::{run, well};
 use serde_json::Value;
 use std::fs;
 
-/// What of JSON Schema is known here: all that our schemas use. A pattern is not tried.
+/// The part of JSON Schema that our schemas use. Patterns are not tried.
 const KNOWN: [&str; 18] = [
     "$defs",
     "$ref",
