@@ -1,8 +1,6 @@
 //! One harness for hooks: a startup or an avoidance alone, called as a controller calls it, with ACKs of which a
 //! test names only the facts that it is about.
 
-#![allow(dead_code, reason = "most tests use a part")]
-
 use crate::told::Told;
 use firstflight::avoidance::{Avoidance, Cut};
 use firstflight::startup::{Grown, Leave, Startup, Verdict};

@@ -808,7 +808,7 @@ fn a_false_alarm_restores_the_phase_with_its_baseline_and_rounds() {
     );
     assert!(f.books_balance(), "the counters of {:?}", f.alg.stats());
     for flow in [Flow::after_round(RFC, 40 * MS), Flow::in_lss(Params::DRAFT03, MSS, 100 * MSS)] {
-        let mut cut = flow.clone();
+        let mut cut = flow;
         cut.congestion(Signal::Loss);
         cut.alg.restore(flow.alg.save());
         assert_eq!(
@@ -1034,7 +1034,7 @@ proptest! {
     #[test]
     fn order_and_batching_of_acks_do_not_matter(parts in prop::collection::vec(1..100_000_u64, 1..60), css in any::<bool>()) {
         let start = if css { Flow::in_css(RFC) } else { Flow::new(RFC) };
-        let (mut split, mut backwards, sum) = (start.clone(), start.clone(), parts.iter().sum::<u64>());
+        let (mut split, mut backwards, sum) = (start, start, parts.iter().sum::<u64>());
         for (&forth, &back) in parts.iter().zip(parts.iter().rev()) {
             split.ack(forth, None);
             backwards.ack(back, None);

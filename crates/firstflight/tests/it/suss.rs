@@ -228,7 +228,7 @@ fn a_long_train_of_the_clocked_part_ends_growth_at_the_end_of_its_flight() {
     let mut hand = Hand::accelerated(Params::default());
     hand.train(192 * MS, 1_800_000, 20);
     hand.red(250 * MS, 20);
-    let mut one = hand.clone();
+    let mut one = hand;
     // 160 in flight, of which 40 were clocked. Half of the RTT, 48.5 ms at most with the allowance
     // for batches, is an eighth of it for a quarter of the flight.
     let mut at = 300 * MS;

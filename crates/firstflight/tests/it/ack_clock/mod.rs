@@ -1,8 +1,6 @@
 //! A sender in slow start over one bottleneck, packet by packet: FIFO link with drop-tail, constant
 //! delay, and a return path that may hold ACKs back. Enough to check when a startup leaves, and
 //! nothing more.
-#![allow(dead_code, reason = "each test file uses its part")]
-
 use crate::hooks::{self, Random};
 use crate::told::Told;
 use std::cmp::Reverse;

@@ -5,8 +5,6 @@
 //! Rows are written as in the tables of RFC 6937: `N` a new segment, `R` a repeat, with a count in
 //! front, `.` nothing.
 
-#![allow(dead_code, reason = "each test binary uses its own part of the harness")]
-
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::RangeInclusive;
 
@@ -266,8 +264,6 @@ pub(crate) struct Run {
     /// Pipe in segments at the completing ACK and the window left with in bytes; `None` if the
     /// network fell silent before.
     pub exit: Option<(usize, u64)>,
-    /// Transmissions that the network had accepted and not delivered when the run stopped.
-    pub in_network: usize,
     /// `nxt - sacked before` of the entry: RFC 9937's F in segments.
     pub f_9937: u64,
 }
@@ -360,7 +356,7 @@ impl<'a> World<'a> {
             }
             assert!(steps.len() < 10_000, "an episode does not last for ever: {:?}", self.scenario);
         }
-        Run { steps, exit, in_network: self.network.len(), f_9937: self.f_9937 }
+        Run { steps, exit, f_9937: self.f_9937 }
     }
 
     /// One ACK; `Err` if it completes the episode.

@@ -1,6 +1,5 @@
 //! One connection in the hands of a test: records that agree with one another, one call per thing
 //! that happens.
-#![allow(dead_code, reason = "each test file uses its part")]
 
 use crate::hooks;
 use crate::told::{Hear, Told};
