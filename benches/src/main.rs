@@ -1,4 +1,4 @@
-//! What one ACK costs: `ack SENDER SCENARIO` plays a scenario once (for an instruction counter that looks at `measured`), `ack time`
+//! Cost of one ACK: `ack SENDER SCENARIO` plays a scenario once (for an instruction counter that looks at `measured`), `ack time`
 //! prints the nanoseconds of all, `ack list` what there is. `ack.sh` makes the table.
 
 mod c;

@@ -1,7 +1,7 @@
 //! The ACKs: a window-limited flow on a path with an RTT of 30 ms, an ACK for every two packets. In slow start each round trip brings
 //! twice the ACKs of the one before, evenly spread; afterwards there is one every 200 us.
 //!
-//! What is measured is always the same number of ACKs; what brings a sender into the phase comes before and is not counted.
+//! The measured part always has the same number of ACKs; the events that bring a sender into the phase come before it and are not counted.
 
 use firstflight::{Ack, AckDetail, Nanos, Seq, Time};
 
@@ -118,14 +118,14 @@ impl Scenario {
             "recovery" => {
                 let mut before = m.acks(200);
                 before.push(m.loss());
-                // What was sent before the loss keeps arriving: nothing of it ends the episode.
+                // Packets sent before the loss keep arriving; they do not end the episode.
                 let first = m.ack();
                 let measured = (0..ACKS).map(|i| {
                     let mut step = first;
                     step.ack.now = Time(first.ack.now.0 + i as u64);
                     step.ack.acked_fresh = 0;
                     step.ack.acked = 2 * PACKET;
-                    // What it delivers was sent.
+                    // It delivers only packets that were sent.
                     step.ack.sent = first.ack.sent + 2 * PACKET * (i as u64 + 1);
                     step
                 });

@@ -1,4 +1,4 @@
-//! What a client may return of its saved set: no panic, and what is read is written the same again.
+//! A client may return anything as its saved set: no panic, and an accepted set is written the same again.
 #![no_main]
 
 use firstflight_quic::resume::carriage::{decode, encode};

@@ -140,7 +140,7 @@ impl Connection<'_> {
                 }
             }
         }
-        // What was reported is what was marked, once.
+        // Each reported loss was marked, once.
         let (mut bytes, mut segments) = (0, 0);
         for (id, segment) in before.outstanding() {
             let marked = self.board.flags(id).has(Flags::LOST);

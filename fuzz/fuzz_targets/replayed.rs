@@ -1,4 +1,4 @@
-//! What has to hold whatever a reader was given.
+//! Invariants of every reader's result, whatever its input.
 #![allow(dead_code, reason = "each target uses its part")]
 
 use firstflight::arm::Arm;

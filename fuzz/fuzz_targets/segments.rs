@@ -1,7 +1,7 @@
 //! Bytes as a capture of well-formed TCP: whatever the numbers, flags and options say, each header
 //! is one that a stack could send, and most numbers lie near those before.
 
-/// What a segment takes of the input.
+/// Bytes of the input that make a segment.
 const RECORD: usize = 32;
 
 /// Takes numbers from a record; beyond its end there are zeros.
@@ -74,7 +74,7 @@ pub(super) fn capture(bytes: &[u8]) -> Vec<u8> {
     for word in [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 65_535, 101] {
         out.extend(word.to_le_bytes());
     }
-    // What each end has sent, and when.
+    // Sent bytes of each end, and their times.
     let (mut sent, mut now) = ([u32::MAX - 3000, 7_000], 1_000_000_000_u64);
     for record in bytes.chunks(RECORD) {
         let mut numbers = Numbers(record);

@@ -5,7 +5,7 @@ use firstflight_log::live::{Live, Opened, Record, What};
 use firstflight_log::{Extent, Segment};
 use firstflight_replay::replay::Replay;
 
-/// What a record takes of the input; what is left of it is the TCP header.
+/// Bytes of the input that make a record; the rest is the TCP header.
 const HEAD: usize = 8;
 const RECORD: usize = HEAD + 60;
 

@@ -16,7 +16,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How often the calling thread checks for signals: rarely enough to cost nothing, often enough for
+/// Interval at which the calling thread checks for signals: rarely enough to cost nothing, often enough for
 /// a user.
 const PULSE: Duration = Duration::from_millis(50);
 

@@ -23,7 +23,7 @@ fn data_type(holds: Holds) -> DataType {
         Holds::Whole => DataType::UInt64,
         Holds::Real => DataType::Float64,
         Holds::Flag => DataType::Boolean,
-        // What is left is text: records and several values have no column.
+        // The rest is text: records and several values have no column.
         _ => DataType::Utf8,
     }
 }

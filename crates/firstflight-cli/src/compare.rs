@@ -100,9 +100,6 @@ fn run_together(options: &Options, plan: &SharingPlan, columns: Columns) -> Resu
 }
 
 /// Shows a progress bar after a second, so that it does not flicker in a short run.
-///
-/// # Errors
-/// The errors of the run.
 pub(crate) fn run_with_progress(
     plan: &Plan,
     keep: Keep,
@@ -141,9 +138,6 @@ fn stops(plan: &Plan) -> Stop {
 }
 
 /// Runs a comparison of several flows at a time, with a progress bar.
-///
-/// # Errors
-/// The errors of the run.
 pub(crate) fn run_sharing(plan: &SharingPlan, each: &Each<'_>) -> Result<Sharing, Error> {
     let progress = trials(&plan.plan);
     let stop = stops(&plan.plan).flag();
@@ -184,9 +178,6 @@ fn columns(plan: &Plan) -> (Vec<String>, Vec<String>) {
 }
 
 /// Checks that the requested columns exist in the requested comparison.
-///
-/// # Errors
-/// A one-line message.
 pub(crate) fn check_columns(json: Option<&PathBuf>, asked: &Asked) -> Result<(), Error> {
     let (shown, raw) = columns_of(asked);
     check_before(json, &shown, &raw)

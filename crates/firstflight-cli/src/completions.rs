@@ -34,9 +34,6 @@ fn completions(shell: Shell, mut command: Command) -> String {
 }
 
 /// Writes the manual pages.
-///
-/// # Errors
-/// A one-line message.
 pub(crate) fn man(options: &ManOptions, command: Command) -> Result<Done, Error> {
     check_folder_of_ours(&options.folder)?;
     make_folder(&options.folder)?;

@@ -69,9 +69,6 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
 }
 
 /// The differences between the results in two files.
-///
-/// # Errors
-/// A one-line message that names the file.
 pub(crate) fn read(before: &Path, after: &Path) -> Result<Diff, Error> {
     let text =
         |file: &Path| input::read_text(file, MOST_TEXT).map_err(|error| failed(file, &error));

@@ -34,9 +34,6 @@ pub(crate) fn as_text() -> Option<String> {
 }
 
 /// The unpacked bytes, or the bytes themselves if they are not packed.
-///
-/// # Errors
-/// If they are damaged.
 pub(crate) fn unpacked(bytes: &[u8]) -> Result<Cow<'_, [u8]>> {
     if !bytes.starts_with(GZIP) {
         return Ok(bytes.into());

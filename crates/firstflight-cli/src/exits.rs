@@ -29,9 +29,6 @@ pub(crate) struct Exits {
 
 impl Exits {
     /// Opens the file; its extension determines the format.
-    ///
-    /// # Errors
-    /// A one-line message.
     pub(crate) fn open(file: &Path, arm: &str) -> Result<Exits, Error> {
         let format = Format::of("--out", file)?;
         crate::files::check_file(file)?;
@@ -61,9 +58,6 @@ impl Exits {
     }
 
     /// Adds a report.
-    ///
-    /// # Errors
-    /// A one-line message with the file's name.
     pub(crate) fn add(&mut self, exit: &Exit) -> Result<(), Error> {
         let report = report(exit, Time(self.began.elapsed().as_nanos() as u64));
         let endpoints = report.endpoints.clone();
@@ -81,9 +75,6 @@ impl Exits {
     }
 
     /// Completes the file and gives it its final name.
-    ///
-    /// # Errors
-    /// A one-line message with the file's name.
     pub(crate) fn finish(self) -> Result<(), Error> {
         match self.sink {
             Sink::Csv(out) | Sink::Sqlog(out) => out.finish(),

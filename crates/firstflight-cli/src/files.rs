@@ -10,9 +10,6 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// Checks that `file` is not a folder and that its parent folder exists.
-///
-/// # Errors
-/// A one-line message.
 pub(crate) fn check_file(file: &Path) -> Result<(), Error> {
     if file.is_dir() {
         return Err(Error::new(format!("{}: is a folder, not a file", file.display())));
@@ -36,9 +33,6 @@ pub(crate) fn to_stdout(json: Option<&PathBuf>) -> bool {
 /// Checks that every output file of a command can be written and that no two are the same: that of
 /// `--json`, and others with the names of their options. None may be an input, either. Nothing is run or written before all files
 /// have been checked.
-///
-/// # Errors
-/// A one-line message.
 pub(crate) fn check_outputs(
     json: Option<&PathBuf>,
     others: &[(&str, Option<&Path>)],
@@ -135,9 +129,6 @@ fn check_report(report: &Path) -> Result<(), Error> {
 }
 
 /// Checks that `folder` exists and that files can be created in it.
-///
-/// # Errors
-/// A one-line message.
 pub(crate) fn check_folder(folder: &Path) -> Result<(), Error> {
     if !folder.is_dir() {
         return Err(Error::new(format!("output folder {} does not exist", folder.display())));
@@ -148,9 +139,6 @@ pub(crate) fn check_folder(folder: &Path) -> Result<(), Error> {
 
 /// Like [`check_folder`], but a name that ends in `/` may be missing if its parent exists;
 /// [`make_folder`] then creates it.
-///
-/// # Errors
-/// A one-line message.
 pub(crate) fn check_folder_of_ours(folder: &Path) -> Result<(), Error> {
     if folder.is_dir() || !folder.as_os_str().as_encoded_bytes().ends_with(b"/") {
         return check_folder(folder);
@@ -161,9 +149,6 @@ pub(crate) fn check_folder_of_ours(folder: &Path) -> Result<(), Error> {
 }
 
 /// Creates a folder that was checked, unless it exists.
-///
-/// # Errors
-/// A one-line message.
 pub(crate) fn make_folder(folder: &Path) -> Result<(), Error> {
     if folder.is_dir() {
         return Ok(());
@@ -186,9 +171,6 @@ fn is_pipe(_: &Path) -> bool {
 
 /// Writes a file under a temporary name and renames it when it is complete, so that partial results
 /// are never visible.
-///
-/// # Errors
-/// A one-line message with the file's name.
 pub(crate) fn write_whole(
     file: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -197,9 +179,6 @@ pub(crate) fn write_whole(
 }
 
 /// Like [`write_whole`], for a file that only its owner can read.
-///
-/// # Errors
-/// A one-line message with the file's name.
 #[cfg(all(target_os = "linux", feature = "bpf", feature = "field"))]
 pub(crate) fn write_own(
     file: &Path,
@@ -209,9 +188,6 @@ pub(crate) fn write_own(
 }
 
 /// Like [`write_whole`], for bytes in memory.
-///
-/// # Errors
-/// A one-line message with the file's name.
 pub(crate) fn write_bytes(file: &Path, bytes: impl AsRef<[u8]>) -> Result<(), Error> {
     write_whole(file, |out| out.write_all(bytes.as_ref()))
 }
@@ -224,9 +200,6 @@ pub(crate) struct Growing {
 
 impl Growing {
     /// Opens the file under a temporary name.
-    ///
-    /// # Errors
-    /// A one-line message with the file's name.
     pub(crate) fn open(file: &Path) -> Result<Growing, Error> {
         let out = Whole::open(file, For::Anybody).map_err(|error| failed(file, &error))?;
         Ok(Growing { file: file.to_owned(), out })
@@ -239,9 +212,6 @@ impl Growing {
     }
 
     /// Writes another piece.
-    ///
-    /// # Errors
-    /// A one-line message with the file's name.
     pub(crate) fn more(
         &mut self,
         write: impl FnOnce(&mut Whole) -> io::Result<()>,
@@ -250,9 +220,6 @@ impl Growing {
     }
 
     /// Gives the file its final name.
-    ///
-    /// # Errors
-    /// A one-line message with the file's name.
     pub(crate) fn finish(self) -> Result<(), Error> {
         self.out.finish().map_err(|error| failed(&self.file, &error))
     }

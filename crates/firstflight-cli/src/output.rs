@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// The result of a command.
 pub(crate) trait Output {
-    /// What people read.
+    /// Output for people.
     fn document(&self) -> Document {
         self.sheets().into()
     }
@@ -40,17 +40,11 @@ pub(crate) trait Output {
     }
 
     /// The whole result, as in `--json`.
-    ///
-    /// # Errors
-    /// A one-line message.
     fn json(&self) -> Result<String, Error> {
         self.rows().to_json().map_err(|error| Error::new(error.to_string()))
     }
 
     /// Writes the same JSON piece by piece, so that it need not fit in memory.
-    ///
-    /// # Errors
-    /// A one-line message, including the errors of `out`.
     fn write_json(&self, out: &mut dyn FnMut(&str) -> Result<(), Error>) -> Result<(), Error> {
         out(&self.json()?)
     }
@@ -73,9 +67,6 @@ pub(crate) fn is_for_people(json: Option<&PathBuf>) -> bool {
 
 /// Checks that the columns in `--columns` exist, given the names `shown` for people and `raw` in
 /// data. Slow commands call this before they start.
-///
-/// # Errors
-/// A one-line message.
 pub(crate) fn check_before(
     json: Option<&PathBuf>,
     shown: &[String],
@@ -101,9 +92,6 @@ pub(crate) fn check_before(
 }
 
 /// Refuses table options for a command without tables.
-///
-/// # Errors
-/// A one-line message.
 pub(crate) fn no_tables(command: &str) -> Result<(), Error> {
     let asked = asked();
     let given = match asked.format {
@@ -133,9 +121,9 @@ pub(crate) struct Files<'a> {
 
 /// Names of the columns in `--columns` that a command knows.
 pub(crate) enum Columns {
-    /// Those of its tables and of its data, known before it runs.
+    /// Columns of its tables and of its data, known before it runs.
     Known((Vec<String>, Vec<String>)),
-    /// Those of its result, which takes no time.
+    /// Columns of its result; the run takes no time.
     OfResult,
 }
 
@@ -154,9 +142,6 @@ pub(crate) fn produce<T: Output>(
 }
 
 /// Like [`produce`], for a command that writes the files `own` while it runs.
-///
-/// # Errors
-/// The errors of [`produce`].
 pub(crate) fn produce_beside<T: Output>(
     own: &[(&'static str, Option<&Path>)],
     files: &Files<'_>,
@@ -190,26 +175,17 @@ fn check_columns(json: Option<&PathBuf>, output: &dyn Output) -> Result<(), Erro
 }
 
 /// Shows a result that was available at once.
-///
-/// # Errors
-/// A one-line message, also for unknown columns.
 pub(crate) fn show(output: &dyn Output) -> Result<(), Error> {
     show_with(None, output)
 }
 
 /// Like [`show`], for a command with `--json`.
-///
-/// # Errors
-/// The errors of [`show`].
 pub(crate) fn show_with(json: Option<&PathBuf>, output: &dyn Output) -> Result<(), Error> {
     check_columns(json, output)?;
     give(json, output)
 }
 
 /// Writes JSON to the file that `--json` names, and shows the result on standard output.
-///
-/// # Errors
-/// A one-line message.
 pub(crate) fn give(json: Option<&PathBuf>, output: &dyn Output) -> Result<(), Error> {
     if let Some(file) = json.filter(|_| !to_stdout(json)) {
         let mut wrong = None;

@@ -25,9 +25,6 @@ pub(crate) fn keys<const N: usize>() -> Result<[Key; N], Error> {
 }
 
 /// The key of the pseudonyms: from a file, or a new one that is kept only in memory.
-///
-/// # Errors
-/// A one-line message, as for [`kept`] and [`keys`].
 pub(crate) fn pseudonyms(file: Option<&Path>) -> Result<Key, Error> {
     match file {
         Some(file) => kept(file),

@@ -157,9 +157,6 @@ pub(crate) fn finish(files: &[FileRow]) -> Done {
 }
 
 /// Reads all files, with a progress bar after a second.
-///
-/// # Errors
-/// The errors of [`files::follow`].
 pub(crate) fn follow(
     files: &[PathBuf],
     settings: Settings,

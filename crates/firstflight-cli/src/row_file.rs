@@ -49,9 +49,6 @@ pub(crate) fn held(columns: &[&'static str]) -> Vec<(String, Holds)> {
 
 impl RowFile {
     /// Checks that rows can be written to the file. Nothing is created yet.
-    ///
-    /// # Errors
-    /// A one-line message.
     pub(crate) fn check(file: &Path) -> Result<(), Error> {
         if !is_parquet(file) {
             return RowWriter::check(file).map_err(|error| failed(file, &error));
@@ -69,9 +66,6 @@ impl RowFile {
     }
 
     /// Opens the file for appending rows with these columns.
-    ///
-    /// # Errors
-    /// A one-line message.
     #[cfg_attr(
         not(feature = "parquet"),
         expect(clippy::needless_pass_by_value, unused_variables, reason = "lines have no columns")

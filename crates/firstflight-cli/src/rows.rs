@@ -24,9 +24,6 @@ pub(crate) fn names_of(measures: &'static [Measure]) -> Vec<String> {
 }
 
 /// The output of `serde_json::to_string_pretty`, with a line break at its end.
-///
-/// # Errors
-/// A one-line message; never for our own values.
 pub(crate) fn pretty(text: serde_json::Result<String>) -> Result<String, Error> {
     text.map(|text| text + "\n").map_err(|error| Error::new(error.to_string()))
 }

@@ -4,17 +4,11 @@ pub(crate) use firstflight_lab::request::command_line as quoted;
 use firstflight_lab::{Error, size};
 
 /// Parses `--threads`.
-///
-/// # Errors
-/// A one-line message.
 pub(crate) fn threads(text: &str) -> Result<u16, String> {
     size::count(text, 1..=1024, "").map(|count| count as u16)
 }
 
 /// Runs on a separate thread pool if a size is given, otherwise on the process-wide pool.
-///
-/// # Errors
-/// The errors of the work, or a one-line message if threads cannot be started.
 pub(crate) fn on_threads<T: Send>(
     threads: Option<u16>,
     work: impl FnOnce() -> Result<T, Error> + Send,

@@ -45,9 +45,6 @@ impl Format {
 }
 
 /// Writes traces to one file in this format; a sequence of records takes only the first trace.
-///
-/// # Errors
-/// A one-line message with the file's name.
 pub(crate) fn write_traces(file: &Path, format: Format, traces: &[&Log]) -> Result<(), Error> {
     match format {
         Format::Csv => write_whole(file, |out| csv::write(traces, out)),
@@ -95,9 +92,6 @@ pub(crate) struct Outputs<'a> {
 
 impl<'a> Outputs<'a> {
     /// Checks before the run that every output can be written.
-    ///
-    /// # Errors
-    /// A one-line message.
     pub(crate) fn check(
         trace: Option<&Path>,
         qlog: Option<&'a Path>,
@@ -137,9 +131,6 @@ impl<'a> Outputs<'a> {
     }
 
     /// Takes the log of an arm's first trial.
-    ///
-    /// # Errors
-    /// A one-line message with the name of the file that cannot be written.
     pub(crate) fn take(&self, arm: usize, trace: Log) -> Result<(), Error> {
         let seed = self.plan.seed;
         let label = tame(&self.plan.arms[arm].label);
@@ -179,9 +170,6 @@ impl<'a> Outputs<'a> {
     }
 
     /// Writes the traces that had to wait for the last trial.
-    ///
-    /// # Errors
-    /// A one-line message with the name of the file that cannot be written.
     pub(crate) fn finish(&self) -> Result<(), Error> {
         let Some(Wanted::File(file, format)) = &self.trace else { return Ok(()) };
         let mut kept =

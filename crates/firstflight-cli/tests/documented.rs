@@ -1,9 +1,9 @@
-//! What the documentation says can be typed, can be: every fenced shell command of README.md,
+//! The commands in the documentation work: every fenced shell command of README.md,
 //! CONTRIBUTING.md and docs/ runs, ends with exit code 0 and says something. Commands of one page
 //! run in its order, in a folder of their own. Output that a page shows is what its command prints;
 //! `WRITE_DOCS=1` writes it into the page instead of complaining.
 //!
-//! What a page needs beside its text stands in comments of the page, above the block they are
+//! A page states what its commands need in comments above the block they are
 //! about:
 //!
 //! * `<!-- notest: PART: why -->`: commands that contain PART do not run here, and why. The default
@@ -28,7 +28,7 @@ use std::time::Instant;
 
 /// Languages of blocks that are no commands.
 const NO_COMMANDS: &[&str] = &["c", "cpp", "diff", "json", "python", "rust", "text", "toml"];
-/// How lines begin that nobody may hide outside of a block.
+/// Beginnings of lines that must stand inside a block.
 const PROGRAMS: &[&str] = &["firstflight ", "cargo ", "sudo ", "make ", "pip "];
 
 /// Something to type.
@@ -48,7 +48,7 @@ struct Shown {
     text: Vec<String>,
 }
 
-/// What a page has for this test.
+/// Parts of a page that this test uses.
 #[derive(Debug, Default)]
 struct Page {
     commands: Vec<Typed>,
@@ -205,7 +205,7 @@ fn lacks(text: &str) -> Option<&'static str> {
     }
 }
 
-/// Where the commands of a page run.
+/// Directory in which the commands of a page run.
 struct Place {
     folder: tempfile::TempDir,
     path: String,
@@ -223,14 +223,14 @@ impl Place {
         link(&checkout.join("samples"), folder.path().join("samples"));
         fs::create_dir(folder.path().join("tests")).expect("a folder");
         link(&checkout.join("tests/drill"), folder.path().join("tests/drill"));
-        // What cargo would run was built for this test.
+        // Cargo has built the program for this test already.
         let cargo = "#!/bin/sh\n[ \"$1\" = run ] || exit 99\nwhile [ \"$1\" != -- ]; do shift; done\nshift\nexec firstflight \"$@\"\n";
         fs::write(programs.join("cargo"), cargo).expect("a file");
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         fs::set_permissions(programs.join("cargo"), mode).expect("a program");
         let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
         let place = Place { folder, path };
-        // What a file is, is told by its first bytes and not by its name.
+        // A file's type follows from its first bytes, not its name.
         let made = place.run(
             "firstflight compare --arms rapid --bytes 1MB --trace server.sqlog && firstflight compare --arms rapid --bytes 1MB --trace trace.csv \
              && mkdir captures && cp samples/lossy-mobile/*.sqlog.gz captures/ && cp server.sqlog one.pcap && gzip -c server.sqlog > one.pcap.gz",
@@ -296,7 +296,7 @@ impl Drop for Beside {
     }
 }
 
-/// What is wrong with the commands of a page, and what each of them printed.
+/// Failed commands of a page, and the output of each command.
 fn try_page(checkout: &Path, page: &Page) -> (Vec<String>, BTreeMap<String, String>) {
     let place = Place::make(checkout);
     for (name, text) in &page.files {
@@ -333,7 +333,7 @@ fn try_page(checkout: &Path, page: &Page) -> (Vec<String>, BTreeMap<String, Stri
     (wrong, printed)
 }
 
-/// What a page shows and its command does not print, and the page as it should be. Commands that
+/// Outputs that a page shows and its command does not print, and the corrected page. Commands that
 /// printed something before do not run again.
 fn try_shown(
     checkout: &Path,
@@ -457,7 +457,7 @@ fn examples_of_help() -> String {
         .filter_map(|line| line.split_whitespace().next())
         .filter(|name| *name != "help")
         .collect();
-    // What serves runs beside the others, so it goes first.
+    // Servers run beside the other commands, so they start first.
     let (first, others): (Vec<&str>, Vec<&str>) = names.iter().partition(|name| **name == "serve");
     let mut lines = String::new();
     for name in first.into_iter().chain(others) {

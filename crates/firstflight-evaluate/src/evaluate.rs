@@ -171,7 +171,7 @@ impl Evaluation {
     /// Amount of work.
     ///
     /// # Errors
-    /// Those of [`Evaluation::cells`].
+    /// Errors of [`Evaluation::cells`].
     pub fn job(&self) -> Result<Job, Error> {
         let cells = self.cells()?;
         let groups = groups(&cells);

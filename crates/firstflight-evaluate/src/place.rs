@@ -118,7 +118,7 @@ pub fn place(evaluation: &Evaluation, cell: &str, seed: u64) -> Result<Place, Er
 /// each with its section. Empty on testbeds other than the simulator and for a broken algorithm.
 ///
 /// # Errors
-/// Those of [`place`], or one line if `stop` is set before the last run.
+/// Errors of [`place`], or one line if `stop` is set before the last run.
 pub fn evidence(
     evaluation: &Evaluation,
     report: &Report,

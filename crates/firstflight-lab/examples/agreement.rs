@@ -1,4 +1,4 @@
-//! How far the simulator, a real QUIC stack in virtual time and the same stack over real sockets
+//! Agreement of the simulator, a real QUIC stack in virtual time and the same stack over real sockets
 //! agree: writes `docs/agreement.md` to standard output.
 //!
 //! `cargo run --release -p firstflight-lab --features quic --example agreement -- --real 7 >

@@ -1,4 +1,4 @@
-//! What newcomers take from CUBIC flows that are there already, by the newcomers' startup: one line
+//! Share that newcomers take from standing CUBIC flows, by the newcomers' startup: one line
 //! per trial and arm, tab-separated.
 //!
 //! `cargo run --release -p firstflight-lab --example beside_cubic -- arms=slowstart,rapid,plumb seeds=10`
@@ -22,12 +22,12 @@ use settings::Settings;
 const SECOND: u64 = 1_000_000_000;
 /// When the first newcomer may begin.
 const JOIN: u64 = 10 * SECOND;
-/// How often deliveries are noted.
+/// Interval at which deliveries are noted.
 const EVERY: Nanos = Nanos(SECOND / 10);
 /// Of each newcomer.
 const BYTES: u64 = 3_000_000;
 
-/// Who is there, who comes, and where.
+/// Standing flows, newcomers, and their path.
 #[derive(Clone, Copy, Debug)]
 struct Cell {
     mbit: u64,

@@ -1,4 +1,4 @@
-//! What startups and recoveries do in the TCP of the running kernel, and how far the simulator
+//! Startups and recoveries in the TCP of the running kernel, and how far the simulator
 //! agrees: writes `docs/linux-results.md` to standard output. Needs root; takes about an hour.
 //! Parts by name: `geo` (or `geo-clean`, `geo-grid-30`, ...), `recovery` (or `recovery-each`,
 //! `recovery-collected-policer`, ...), `agreement`.

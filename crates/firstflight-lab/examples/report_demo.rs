@@ -325,7 +325,7 @@ impl Run {
                 lost_bytes: 0,
             });
         }
-        // What was sent before the episode began still belongs to it; later drops of it prolong it.
+        // Packets sent before the episode began still belong to it; later drops of them prolong it.
         if let (Some(episode), Some(until)) =
             (self.series.episodes.last_mut(), &mut self.recovery_until)
         {

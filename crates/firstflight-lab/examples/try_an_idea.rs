@@ -85,7 +85,7 @@ fn random_path(seed: u64, index: u64) -> Result<Path, Error> {
     Path::parse(&items.join(","))
 }
 
-/// What `paths` says, with names.
+/// Output of `paths`, with names.
 fn paths(text: &str, seed: u64) -> Result<Vec<(String, Path)>, Error> {
     if text == "all" {
         let all = builtins().iter();
@@ -211,7 +211,7 @@ impl Trial {
             let Sender::Arm(parts) = arm.sender else { continue };
             for times in saved.iter().filter(|_| is_resumable(parts)) {
                 let label = format!("{}, saved x {times}", arm.label);
-                // Where nothing was learnt it is the same connection.
+                // Without saved values it is the same connection.
                 let again = self.second(arm, *times)?.map(|arm| self.outcome(&arm)).transpose()?;
                 add(&NamedArm { label, ..arm.clone() }, again.as_ref().unwrap_or(&outcome));
             }

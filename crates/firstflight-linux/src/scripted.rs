@@ -231,7 +231,7 @@ impl Peer {
     /// Disables or enables Nagle's algorithm.
     ///
     /// # Errors
-    /// Those of the socket.
+    /// Errors of the socket.
     pub fn no_delay(&mut self, on: bool) -> io::Result<()> {
         self.stream()?.set_nodelay(on)
     }

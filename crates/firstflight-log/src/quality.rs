@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-/// Where a capture was taken, as seen from the sender of the data.
+/// Position of a capture as seen from the sender of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Vantage {
@@ -58,7 +58,7 @@ impl Trust {
 pub struct Quality {
     /// Whether the numbers can be trusted.
     pub trust: Trust,
-    /// Where the capture was taken.
+    /// Position of the capture.
     pub vantage: Vantage,
     /// Fraction of the RTT that lies between the capture and the sender.
     pub share: Option<f64>,

@@ -148,9 +148,6 @@ impl Path {
     /// Ordinals and extra delays (ns) of the packets, among the first `count` of a trial with these
     /// draws, that other packets overtake in the forward direction. The trial is the same on any
     /// two paths that differ only in reordering and delay the same packets by the same times.
-    ///
-    /// # Errors
-    /// If the path is invalid.
     pub fn overtaken(
         &self,
         seed: u64,

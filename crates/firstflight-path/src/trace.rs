@@ -26,9 +26,6 @@ pub struct Trace {
 
 impl Trace {
     /// Reads a trace file.
-    ///
-    /// # Errors
-    /// A one-line message with file, line and reason.
     pub fn load(file: &File) -> Result<Self, Error> {
         let text = input::read_text(file, MOST_DATA)
             .map_err(|e| Error::new(format!("{}: cannot read the trace: {e}", file.display())))?;

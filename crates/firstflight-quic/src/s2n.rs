@@ -36,7 +36,7 @@ use s2n_quic_core::recovery::{CongestionController, RttEstimator};
 use s2n_quic_core::time::Timestamp;
 use std::time::Duration;
 
-/// How far the departures may lag behind the clock, so that a late timer costs no rate.
+/// Allowed lag of departures behind the clock, so that a late timer costs no rate.
 const LAG: Nanos = Nanos::from_millis(2);
 
 /// The departure of a packet that waits for an ACK.
@@ -397,7 +397,7 @@ impl CongestionController for Controller {
     }
 
     fn earliest_departure_time(&self) -> Option<Timestamp> {
-        // What waits for an ACK is held back by the window.
+        // The window holds back packets that wait for an ACK.
         let departure = self.departure.filter(|&departure| departure != NEVER)?;
         self.origin?.checked_add(Duration::from_nanos(departure.0))
     }

@@ -8,7 +8,7 @@ use firstflight_quic::{Plan, Status};
 use firstflight_sim::{Counted, Counters};
 use hdrhistogram::Histogram;
 
-/// Where the sending stack writes its own qlog.
+/// The file of the sending stack's own qlog.
 pub type StackLog = Box<dyn std::io::Write + Send + Sync>;
 
 /// The sending stack and its controller.

@@ -63,7 +63,7 @@ impl Iterator for Followers {
 /// simulation.
 ///
 /// # Errors
-/// Those of [`run`](crate::run).
+/// Errors of [`run`](crate::run).
 pub fn run_alike(setup: &Setup<'_>, controllers: &[AnyController]) -> Result<Vec<Outcome>, Error> {
     let mut outcomes: Vec<Option<Outcome>> = controllers.iter().map(|_| None).collect();
     while let Some(leader) = outcomes.iter().position(Option::is_none) {

@@ -23,7 +23,7 @@ use firstflight::{Nanos, Time};
 const XREF: u64 = 10_000_000;
 /// Bound of the round trip in the gradual update (RFC8698 4.1-defaults: TAU), ns.
 const TAU: i128 = 500_000_000;
-/// How often a receiver should report (RFC8698 4.1-defaults: DELTA).
+/// Interval of a receiver's reports (RFC8698 4.1-defaults: DELTA).
 pub const DELTA: Nanos = Nanos::from_millis(100);
 /// Time covered by a report (RFC8698 4.1-defaults: LOGWIN).
 pub const LOGWIN: Nanos = Nanos::from_millis(500);

@@ -121,7 +121,7 @@ impl<D: Device> Steered<D> {
     /// Returns the number of bytes.
     ///
     /// # Errors
-    /// Those of [`Socket::send_slice`].
+    /// Errors of [`Socket::send_slice`].
     pub fn send(
         &mut self,
         now: Instant,

@@ -121,7 +121,7 @@ impl RowWriter {
     /// Checks that this file can be appended to or created. Does not create it.
     ///
     /// # Errors
-    /// Those of the file system, and for `-`, which rows do not support.
+    /// Errors of the file system, and for `-`, which rows do not support.
     pub fn check(file: &Path) -> io::Result<()> {
         if file.as_os_str() == "-" {
             return Err(io::Error::other("rows go to a file, not to standard output"));
@@ -140,7 +140,7 @@ impl RowWriter {
     /// first row.
     ///
     /// # Errors
-    /// Those of [`RowWriter::check`].
+    /// Errors of [`RowWriter::check`].
     pub fn later(file: &Path) -> io::Result<RowWriter> {
         RowWriter::check(file)?;
         Ok(RowWriter::new(To::Later(file.to_owned())))
@@ -150,7 +150,7 @@ impl RowWriter {
     /// is removed first. Returns the number of bytes removed.
     ///
     /// # Errors
-    /// Those of the file system, and if the file ends within a line that is not a row.
+    /// Errors of the file system, and if the file ends within a line that is not a row.
     pub fn begin(&mut self) -> io::Result<u64> {
         let To::Later(file) = &self.to else { return Ok(0) };
         let (target, cut) = Target::open(file)?;

@@ -583,7 +583,7 @@ impl Table {
     /// JSON: a list of objects, with a line break at its end.
     ///
     /// # Errors
-    /// Those of `serde_json`; never for our own values.
+    /// Errors of `serde_json`; never for our own values.
     #[cfg(feature = "json")]
     pub fn to_json(&self) -> serde_json::Result<String> {
         serde_json::to_string_pretty(self).map(|text| text + "\n")

@@ -12,7 +12,7 @@ use comfy_table::{
 };
 use std::fmt::{self, Write as _};
 
-/// What the reader requests, and the space there is.
+/// The reader's options, and the available space.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fit<'a> {
     /// Every column, however wide the terminal is.

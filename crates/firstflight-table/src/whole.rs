@@ -50,7 +50,7 @@ impl Whole {
     /// Opens it under another name in the same folder.
     ///
     /// # Errors
-    /// Those of the file system, and for a device or a pipe, which must not be replaced.
+    /// Errors of the file system, and for a device or a pipe, which must not be replaced.
     pub fn open(file: &Path, who: For) -> io::Result<Whole> {
         if is_device(file) {
             return Err(io::Error::other("not an ordinary file"));
@@ -74,7 +74,7 @@ impl Whole {
     /// Renames it to its final name.
     ///
     /// # Errors
-    /// Those of the file system; nothing of it is then left.
+    /// Errors of the file system; nothing of it is then left.
     pub fn finish(mut self) -> io::Result<()> {
         self.out.flush()?;
         self.out.get_ref().as_file().sync_all()?;
@@ -103,7 +103,7 @@ impl Drop for Whole {
 /// Writes a file as a whole; a device or a pipe is written into directly.
 ///
 /// # Errors
-/// Those of the file system and of `write`.
+/// Errors of the file system and of `write`.
 pub fn write_whole(
     file: &Path,
     who: For,
@@ -122,7 +122,7 @@ pub fn write_whole(
 /// system may be read-only. Removes the files that killed programs left in it.
 ///
 /// # Errors
-/// Those of the file system.
+/// Errors of the file system.
 pub fn check_folder(folder: &Path) -> io::Result<()> {
     let made = make(folder, For::Owner)?;
     sweep(folder, &made);

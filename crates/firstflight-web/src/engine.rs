@@ -71,7 +71,7 @@ impl Engine {
     /// Like [`Engine::call`], for a request about a file with these bytes.
     ///
     /// # Errors
-    /// Those of [`Engine::call`], and a one-line message about a problem with the file.
+    /// Errors of [`Engine::call`], and a one-line message about a problem with the file.
     pub fn call_with(&mut self, request: &str, file: Vec<u8>) -> Result<String, Error> {
         let request: Request = serde_json::from_str(request)
             .map_err(|error| Error::new(format!("no request: {error}")))?;

@@ -1,4 +1,4 @@
-//! What a transport tells its congestion control and asks of it.
+//! The interface between a transport and its congestion control.
 
 use crate::avoidance::Avoidance;
 use crate::controller::{Controller, Exit, Stats};

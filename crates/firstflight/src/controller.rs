@@ -658,7 +658,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         self.avoidance.is_l4s()
     }
 
-    /// What the sender is doing.
+    /// The sender's current phase.
     pub fn phase(&self) -> Phase {
         if self.episode.is_some() {
             return Phase::Recovery;
@@ -690,7 +690,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         self.startup.status().resumption
     }
 
-    /// How startup ended, once it has.
+    /// The exit from startup, once it has happened.
     pub fn exit(&self) -> Option<Exit> {
         let Ended { reason, estimated, sent, rounds, at, amounts, estimate, .. } = self.ended?;
         let [detect_cwnd, cwnd, inflight] = amounts.get();

@@ -11,7 +11,7 @@ use crate::units::{Nanos, Rate};
 use core::fmt;
 
 named! {
-    /// Where a hint comes from.
+    /// Source of a hint.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     #[non_exhaustive]
     pub enum HintSource {
@@ -39,12 +39,12 @@ named! {
     }
 }
 
-/// What is said of a path's rate, by whom, and how old it is.
+/// A hint of a path's rate, with its source and age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hint {
     /// The rate: delivered by earlier connections, or advised as an upper bound.
     pub rate: Rate,
-    /// Where it comes from.
+    /// Its source.
     pub source: HintSource,
     /// Time between its observation and the start of the connection.
     pub age: Nanos,

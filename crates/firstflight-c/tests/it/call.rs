@@ -63,7 +63,7 @@ impl Sender {
         }
     }
 
-    /// What a transport reads after each event: window, threshold, pacing rate, phase.
+    /// State that a transport reads after each event: window, threshold, pacing rate, phase.
     pub(crate) fn answers(&mut self) -> (u64, u64, u64, String) {
         let at = self.at();
         // SAFETY: a sender.

@@ -139,7 +139,7 @@ fn all_arms() -> Vec<String> {
     .concat()
 }
 
-/// How many events per arm and transport: a million at night.
+/// Events per arm and transport: a million at night.
 fn events() -> u32 {
     if std::env::var_os("NIGHT").is_some() { 1_000_000 } else { 10_000 }
 }

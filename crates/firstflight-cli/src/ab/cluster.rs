@@ -14,9 +14,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
 /// Refuses options that cannot be combined.
-///
-/// # Errors
-/// A one-line message.
 pub(super) fn check(options: &TestOptions) -> Result<(), Error> {
     let wrong = if options.cluster.is_ray() {
         let engine = "does not go with `--engine ray`: the cluster decides";
@@ -46,9 +43,6 @@ pub(super) fn check(options: &TestOptions) -> Result<(), Error> {
 const PYTHON: &str = "FIRSTFLIGHT_PYTHON";
 
 /// Runs the test on the cluster.
-///
-/// # Errors
-/// A one-line message if the package is missing or refuses the test, or if the cluster fails.
 pub(super) fn run(options: &TestOptions, experiment: &Experiment) -> Result<Tallies, Error> {
     let python = env::var_os(PYTHON).unwrap_or_else(|| "python3".into());
     find_package(&python)?;

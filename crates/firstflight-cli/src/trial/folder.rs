@@ -24,9 +24,6 @@ pub(super) struct Folder(PathBuf);
 
 impl Folder {
     /// Opens the folder of an existing trial.
-    ///
-    /// # Errors
-    /// A one-line message if it contains no trial.
     pub(super) fn of(folder: &Path) -> Result<Folder, Error> {
         let folder = Folder(folder.to_owned());
         if !folder.state_file().is_file() {
@@ -57,9 +54,6 @@ impl Folder {
     }
 
     /// Creates the folder if it is missing.
-    ///
-    /// # Errors
-    /// A one-line message.
     pub(super) fn make(&self) -> Result<Made, Error> {
         let missing = self
             .0
@@ -124,9 +118,6 @@ impl Folder {
 
     /// Asks the process that runs the trial to end. The process in the state and the holder of the
     /// lock according to the kernel must agree.
-    ///
-    /// # Errors
-    /// A one-line message if they do not.
     pub(super) fn interrupt(&self) -> Result<(), Error> {
         let state = self.state()?;
         let number = |name: &str| state[name].as_u64();
@@ -150,9 +141,6 @@ impl Folder {
 
     /// Compares the arms over connections that started long enough ago, including open ones. The
     /// inner error explains why there is no result yet.
-    ///
-    /// # Errors
-    /// A one-line message if the folder cannot be read or the rows cannot be analysed.
     pub(super) fn look(&self, guards: &[(&str, &str)]) -> Result<Result<Answer, String>, Error> {
         let state = self.state()?;
         let number = |name: &str| state[name].as_u64();

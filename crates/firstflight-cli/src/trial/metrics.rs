@@ -73,9 +73,6 @@ impl Metrics {
     }
 
     /// All metrics as text.
-    ///
-    /// # Errors
-    /// A one-line message; never for our own values.
     pub(super) fn text(
         &self,
         arms: &[String],

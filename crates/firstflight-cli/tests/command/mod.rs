@@ -6,10 +6,12 @@ pub(crate) mod schema;
 
 use assert_cmd::Command;
 use serde_json::Value;
+use std::fmt::Debug;
 use std::fs;
+use std::process::Output;
 use tempfile::TempDir;
 
-/// What a run left behind.
+/// Outcome of a run.
 pub(crate) struct Run {
     pub code: i32,
     pub stdout: String,
@@ -20,6 +22,22 @@ impl Run {
     /// Lines of standard error.
     pub(crate) fn said(&self) -> Vec<&str> {
         self.stderr.lines().collect()
+    }
+
+    /// Bad input: exit code 2, nothing on standard output, and one line that contains `told`.
+    #[track_caller]
+    pub(crate) fn refuses(&self, typed: impl Debug, told: &str) {
+        assert_eq!(
+            (self.code, self.stdout.as_str(), self.said().len()),
+            (2, "", 1),
+            "{typed:?} is refused in one line, not: {}",
+            self.stderr
+        );
+        assert!(
+            self.stderr.starts_with("firstflight: ") && self.stderr.contains(told),
+            "{typed:?} is refused with `{told}`, not: {}",
+            self.stderr
+        );
     }
 
     /// Standard output as JSON.
@@ -41,7 +59,11 @@ pub(crate) fn command(arguments: &[&str]) -> Command {
 }
 
 fn collect(mut command: Command) -> Run {
-    let output = command.output().expect("the binary starts");
+    ended(command.output().expect("the binary starts"))
+}
+
+/// The outcome of a program that has ended.
+pub(crate) fn ended(output: Output) -> Run {
     Run {
         code: output.status.code().expect("no signal ends it"),
         stdout: String::from_utf8(output.stdout).expect("standard output is UTF-8"),
@@ -61,6 +83,25 @@ pub(crate) fn run_in(folder: &TempDir, arguments: &[&str]) -> Run {
     collect(command)
 }
 
+/// Each command is refused with a line that contains the words beside it.
+#[track_caller]
+pub(crate) fn refused(rows: &[(&[&str], &str)]) {
+    for (arguments, told) in rows {
+        run(arguments).refuses(arguments, told);
+    }
+}
+
+/// The same of commands that begin with `base`, in `folder`, where they write nothing.
+#[track_caller]
+pub(crate) fn refused_in(folder: &TempDir, base: &[&str], rows: &[(&[&str], &str)]) {
+    let before = inside(folder);
+    for (more, told) in rows {
+        let arguments = [base, more].concat();
+        run_in(folder, &arguments).refuses(&arguments, told);
+        assert_eq!(inside(folder), before, "{arguments:?} writes nothing");
+    }
+}
+
 /// Runs it and expects that it ends well.
 pub(crate) fn well(arguments: &[&str]) -> Run {
     let run = run(arguments);
@@ -72,6 +113,26 @@ pub(crate) fn well(arguments: &[&str]) -> Run {
         run.code,
         run.stderr
     );
+    run
+}
+
+/// Runs it for so many seconds, then presses Ctrl-C: the result fell short.
+pub(crate) fn interrupted(seconds: u64, arguments: &[&str]) -> Run {
+    use std::process::Stdio;
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_firstflight"))
+        .args(arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    std::thread::sleep(std::time::Duration::from_secs(seconds));
+    let sent = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    if !sent.is_ok_and(|status| status.success()) {
+        let _ = child.kill();
+        panic!("no signal could be sent");
+    }
+    let run = ended(child.wait_with_output().expect("it ends"));
+    assert_eq!(run.code, 1, "the result fell short: {}", run.stderr);
     run
 }
 

@@ -3,7 +3,7 @@
 
 use crate::command;
 
-use command::{Run, inside, run, run_in, well};
+use command::{Run, inside, interrupted, refused, refused_in, run_in, well};
 use serde_json::Value;
 use std::fs;
 use tempfile::TempDir;
@@ -63,27 +63,19 @@ fn shards_merged_in_any_order_are_the_whole() {
         (1, Value::Bool(false)),
         "a missing shard is a result that fell short"
     );
-    let rows: [(&[&str], &str); 4] = [
-        (&["a.ffab", "a.ffab"], "contains block 0, as does another shard"),
-        (&["a.ffab", "other.ffab"], "belongs to another test than a.ffab"),
-        (&["damaged.ffab"], "is damaged: its checksum is wrong"),
-        (&["words.ffab"], "is not a shard"),
-    ];
     well_in(&folder, &["ab", "--flows", "100", "--seed", "9", "--save", "other.ffab"]);
     let mut bytes = fs::read(folder.path().join("b.ffab")).unwrap();
     let middle = bytes.len() - 100;
     bytes[middle] ^= 1;
     fs::write(folder.path().join("damaged.ffab"), bytes).unwrap();
     fs::write(folder.path().join("words.ffab"), "not a shard at all\n").unwrap();
-    for (files, told) in rows {
-        let refused = run_in(&folder, &with(&["ab", "merge"], files));
-        assert_eq!(refused.code, 2, "{files:?}: {}", refused.stderr);
-        assert!(
-            refused.stderr.contains(told) && refused.said().len() == 1,
-            "{files:?} is refused with: {}",
-            refused.stderr
-        );
-    }
+    let rows: &[(&[&str], &str)] = &[
+        (&["a.ffab", "a.ffab"], "contains block 0, as does another shard"),
+        (&["a.ffab", "other.ffab"], "belongs to another test than a.ffab"),
+        (&["damaged.ffab"], "is damaged: its checksum is wrong"),
+        (&["words.ffab"], "is not a shard"),
+    ];
+    refused_in(&folder, &["ab", "merge"], rows);
 }
 
 #[test]
@@ -273,14 +265,8 @@ fn what_was_finished_is_not_run_again() {
         first == well_in(&folder, &["ab", "merge", "kept", "--json", "-"]).stdout,
         "and the folder merges to the same"
     );
-    let other = run_in(&folder, &["ab", "--flows", "300", "--resume", "kept"]);
-    assert_eq!(other.code, 2, "another test in the same folder: {}", other.stderr);
-    assert!(
-        other.stderr.contains("block-000000.ffab: belongs to another test")
-            && other.said().len() == 1,
-        "{}",
-        other.stderr
-    );
+    let other: &[&str] = &["--flows", "300", "--resume", "kept"];
+    refused_in(&folder, &["ab"], &[(other, "block-000000.ffab: belongs to another test")]);
 }
 
 fn entry<'a>(result: &'a Value, part: &str, name: &str, arm: &str) -> &'a Value {
@@ -496,23 +482,8 @@ fn populations_are_listed_and_described() {
 #[cfg(unix)]
 #[test]
 fn ctrl_c_gives_what_is_done_so_far() {
-    use std::process::{Command, Stdio};
-    use std::time::Duration;
-    let mut child = Command::new(env!("CARGO_BIN_EXE_firstflight"))
-        .args(["ab", "--flows", "100000000", "--threads", "1", "--json", "-"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    std::thread::sleep(Duration::from_secs(3));
-    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-    if !sent.is_ok_and(|status| status.success()) {
-        let _ = child.kill();
-        panic!("no signal could be sent");
-    }
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(1), "the result fell short");
-    let result: Value = serde_json::from_slice(&output.stdout).expect("a whole result");
+    let stopped = interrupted(3, &["ab", "--flows", "100000000", "--threads", "1", "--json", "-"]);
+    let result = stopped.json();
     assert_eq!(result["complete"], false);
     let flows = result["flows"].as_u64().unwrap();
     assert!((1..100_000_000).contains(&flows), "{flows} connections ran");
@@ -538,7 +509,7 @@ fn bad_input_is_one_line() {
         assert_ne!(text, good, "{name} is spoilt");
         fs::write(folder.path().join(name), text).unwrap();
     }
-    let rows: [(&[&str], &str); 22] = [
+    let rows: &[(&[&str], &str)] = &[
         (&["--population", "key.toml"], "key.toml:"),
         (&["--population", "key.toml"], "group[0].wieght: unknown key (did you mean `weight`?)"),
         (&["--population", "weights.toml"], "group.weight: sum to 0.5; allowed: 1 within 1e-9"),
@@ -565,17 +536,6 @@ fn bad_input_is_one_line() {
         (&["--engine", "ray", "--shard", "1/2"], "--shard: does not go with `--engine ray`"),
         (&["--out", "rows.csv", "--resume", "kept"], "--out: does not go with --resume"),
     ];
-    let before = inside(&folder);
-    for (arguments, told) in rows {
-        let run = run_in(&folder, &with(&["ab"], arguments));
-        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{arguments:?}: {}", run.stderr);
-        assert!(
-            run.said().len() == 1 && run.stderr.contains(told),
-            "{arguments:?} is refused with: {}",
-            run.stderr
-        );
-        assert_eq!(inside(&folder), before, "{arguments:?} leaves nothing behind");
-    }
-    let geo = run(&["populations", "calibrate", "geo"]);
-    assert_eq!((geo.code, geo.said().len()), (2, 1), "{}", geo.stderr);
+    refused_in(&folder, &["ab"], rows);
+    refused(&[(&["populations", "calibrate", "geo"], "")]);
 }

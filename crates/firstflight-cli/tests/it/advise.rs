@@ -3,7 +3,7 @@
 
 use crate::command;
 
-use command::{inside, run_in, well};
+use command::{inside, refused_in, run_in, well};
 use serde_json::Value;
 use std::fs;
 use tempfile::TempDir;
@@ -29,7 +29,7 @@ fn answered(files: &[String], more: &[&str]) -> (Value, String, String) {
     (answer, read("advice.html"), run.stdout)
 }
 
-/// What every answer has to have.
+/// Required fields of every answer.
 fn whole((answer, page, text): &(Value, String, String), connections: u64, transport: &str) {
     let advice = &answer["advice"];
     let decision = &answer["ab"]["decision"];
@@ -66,7 +66,7 @@ fn the_plain_sample_gets_an_answer_for_six_tcp_connections() {
     let answer = answered(&[sample("plain.pcap.gz")], &[]);
     whole(&answer, 6, "tcp");
     let read = answer.0["replay"]["connections"].as_array().expect("a list");
-    // What make.sh asked of the links.
+    // Values that make.sh set on the links.
     for (rate, rtt) in [(48.0, 21.0), (62.0, 28.0), (35.0, 33.0), (80.0, 19.0), (27.0, 41.0)] {
         let near = |row: &&Value| (row["min_rtt_ms"].as_f64().unwrap_or(0.0) - rtt).abs() < 1.0;
         let found = read.iter().find(near).expect("the link is among the connections");
@@ -157,12 +157,7 @@ fn one_packet() -> Vec<u8> {
 }
 
 fn refused(folder: &TempDir, arguments: &[&str], what: &str) {
-    let run = run_in(folder, &[&["advise"], arguments].concat());
-    assert_eq!(run.code, 2, "{arguments:?}: {}{}", run.stdout, run.stderr);
-    let [line] = run.said()[..] else { panic!("{arguments:?}: one line: {}", run.stderr) };
-    assert!(line.contains(what), "{arguments:?}: `{what}` in: {line}");
-    assert!(run.stdout.is_empty(), "nothing is said beside it: {}", run.stdout);
-    assert!(!inside(folder).contains(&"advice.html".to_owned()), "nothing is written");
+    refused_in(folder, &["advise"], &[(arguments, what)]);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 use crate::command;
 
-use command::{run, well};
+use command::{interrupted, refused, run, well};
 use serde_json::Value;
 
 /// Keys of the document, in order.
@@ -487,13 +487,8 @@ fn flows_of_a_stack_share_a_bottleneck_with_its_own_controller() {
     }
     assert_eq!(document, well(&[&shared[..], &["--json", "-", "--threads", "1"]].concat()).json());
 
-    let web = run(&[&together[..], &["--app", "web:3:1s"]].concat());
-    assert_eq!((web.code, web.said().len()), (2, 1), "{}", web.stderr);
-    assert!(
-        web.stderr.contains("all flows need the same distance and carry `bulk`"),
-        "{}",
-        web.stderr
-    );
+    let web = [&together[..], &["--app", "web:3:1s"]].concat();
+    refused(&[(&web, "all flows need the same distance and carry `bulk`")]);
     let varies = well(&[&together[..], &["--arms", "quinn:bbr"]].concat());
     assert!(varies.stderr.contains("quinn:bbr is not repeatable"), "{}", varies.stderr);
 }
@@ -533,7 +528,7 @@ fn a_connection_that_resumes_starts_from_what_the_one_before_it_has_learnt() {
         let full = careful["arm_full"].as_str().expect("text");
         assert!(full.starts_with("careful(saved=") && full.contains(",rtt=600"), "{full}");
         assert_eq!(careful["arm"], "careful@(pace=on)", "as it was asked for");
-        // What 1 MB taught is half of its last window, so half of that again: two round trips.
+        // After 1 MB half of the last window is saved, and half of that is used: two round trips.
         let (before, after) = (number(slow, "ttlb_ms"), number(careful, "ttlb_ms"));
         assert!(before - after > 1100.0, "{transport}: {after} ms resumed, {before} ms not");
         assert_eq!(document["experiment"]["resume"], "same");
@@ -546,15 +541,11 @@ fn a_connection_that_resumes_starts_from_what_the_one_before_it_has_learnt() {
 
 #[test]
 fn what_cannot_resume_is_said_in_one_line() {
-    for (more, named) in [
-        (&["--resume", "--arms", "slowstart"][..], "`careful`"),
-        (&["--resume=nowhere", "--arms", "careful"], "nowhere"),
-        (&["--resume", "--arms", "careful", "--flows", "2"], "one flow after another"),
-    ] {
-        let run = run(&[&["compare"][..], more].concat());
-        assert_eq!(run.code, 2, "{more:?}: {}", run.stderr);
-        assert!(run.said().len() == 1 && run.stderr.contains(named), "{more:?}: {}", run.stderr);
-    }
+    refused(&[
+        (&["compare", "--resume", "--arms", "slowstart"], "`careful`"),
+        (&["compare", "--resume=nowhere", "--arms", "careful"], "nowhere"),
+        (&["compare", "--resume", "--arms", "careful", "--flows", "2"], "one flow after another"),
+    ]);
 }
 
 #[test]
@@ -615,21 +606,11 @@ fn a_path_that_falls_silent_stops_by_the_limit_and_says_so() {
 
 #[test]
 fn a_path_that_never_delivers_stops_by_the_limit_and_says_so() {
-    let run = run(&[
-        "compare",
-        "--path",
-        "rapid-slide,loss=99.9999999%",
-        "--arms",
-        "slowstart,rapid",
-        "--limit",
-        "20",
-    ]);
-    assert_eq!((run.code, run.stdout.as_str()), (2, ""), "nothing arrived");
-    assert!(
-        run.said().len() == 1 && run.stderr.contains("within the limit of 20 s of simulated time"),
-        "{}",
-        run.stderr
-    );
+    let lossy = "rapid-slide,loss=99.9999999%";
+    refused(&[(
+        &["compare", "--path", lossy, "--arms", "slowstart,rapid", "--limit", "20"],
+        "within the limit of 20 s of simulated time",
+    )]);
 }
 
 #[test]
@@ -715,18 +696,14 @@ fn several_flows_and_cross_traffic_are_a_trial_with_a_row_for_each() {
 
 #[test]
 fn what_several_flows_cannot_be_is_said_in_one_line() {
-    for (options, reason) in [
-        (&["--flows", "0"][..], "is zero"),
-        (&["--apart", "5"], "the unit is missing"),
-        (&["--jitter", "1"], "the unit is missing"),
-        (&["--app", "web:3"], "allowed: bulk, web:COUNT:PAUSE"),
-        (&["--app", "video:1MB:64kB:0s"], "EVERY is not a time above 0"),
-        (&["--flows", "2", "--report", "x.html"], "--report: shows one flow alone"),
-    ] {
-        let run = run(&[&["compare"][..], options].concat());
-        assert_eq!((run.code, run.said().len()), (2, 1), "{options:?}: {}", run.stderr);
-        assert!(run.stderr.contains(reason), "{options:?} should say `{reason}`: {}", run.stderr);
-    }
+    refused(&[
+        (&["compare", "--flows", "0"], "is zero"),
+        (&["compare", "--apart", "5"], "the unit is missing"),
+        (&["compare", "--jitter", "1"], "the unit is missing"),
+        (&["compare", "--app", "web:3"], "allowed: bulk, web:COUNT:PAUSE"),
+        (&["compare", "--app", "video:1MB:64kB:0s"], "EVERY is not a time above 0"),
+        (&["compare", "--flows", "2", "--report", "x.html"], "--report: shows one flow alone"),
+    ]);
 }
 
 #[test]
@@ -753,24 +730,9 @@ fn a_limit_takes_units() {
 #[cfg(unix)]
 #[test]
 fn ctrl_c_shows_the_repeats_that_are_done() {
-    use std::process::{Command, Stdio};
-    let mut child = Command::new(env!("CARGO_BIN_EXE_firstflight"))
-        .args(["compare", "--repeat", "100000", "--bytes", "1MB", "--arms", "slowstart,rapid"])
-        .args(["--threads", "1", "--json", "-"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it starts");
-    std::thread::sleep(std::time::Duration::from_secs(4));
-    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-    if !sent.is_ok_and(|status| status.success()) {
-        let _ = child.kill();
-        panic!("no signal could be sent");
-    }
-    let output = child.wait_with_output().expect("it ends");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "the result fell short: {said}");
-    let json: Value = serde_json::from_slice(&output.stdout).expect("a whole result");
+    let base = ["compare", "--repeat", "100000", "--bytes", "1MB", "--arms", "slowstart,rapid"];
+    let stopped = interrupted(4, &[&base[..], &["--threads", "1", "--json", "-"]].concat());
+    let (json, said) = (stopped.json(), &stopped.stderr);
     let repeat = json["experiment"]["repeat"].as_u64().expect("repeats");
     let rows = json["results"].as_array().expect("results");
     assert!((1..100_000).contains(&repeat), "{repeat}");

@@ -1,6 +1,6 @@
 //! `firstflight conform` and `firstflight vectors`, from end to end.
 
-use crate::command::{run, well};
+use crate::command::{refused, run, well};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -41,9 +41,7 @@ fn a_program_in_any_language_can_be_held_against_ours() {
     let first = &found["connections"][0]["first"];
     assert_eq!(first["rule"], "slow_start", "a window that never grows: {first}");
     assert_eq!(first["step"]["theirs"]["cwnd"], 14_720);
-    let bad = run(&["conform", "exec:echo nothing"]);
-    assert!(bad.code == 2 && bad.said().len() == 1, "{}", bad.stderr);
-    assert!(bad.stderr.contains("each answer is a line"), "{}", bad.stderr);
+    refused(&[(&["conform", "exec:echo nothing"], "each answer is a line")]);
     // The shell says so, too.
     let missing = run(&["conform", "exec:no-such-program-anywhere"]);
     assert!(missing.code == 2 && missing.stderr.contains("exit code 127"), "{}", missing.stderr);
@@ -123,16 +121,13 @@ fn a_library_that_dies_or_hangs_is_a_check_that_failed() {
 
 #[test]
 fn what_cannot_be_held_against_ours_is_refused_with_what_can() {
-    for (controller, why) in [
-        ("kernel:westwood", if cfg!(feature = "linux") { "--against" } else { "--features linux" }),
-        ("noq:bbr3", "--against"),
-        ("noq:cubik", "did you mean `noq:cubic`?"),
-        ("slowstart,rapid", "one controller at a time"),
-    ] {
-        let bad = run(&["conform", controller]);
-        assert!(bad.code == 2 && bad.said().len() == 1, "{controller}: {}", bad.stderr);
-        assert!(bad.stderr.contains(why), "{controller}: {}", bad.stderr);
-    }
+    let kernel = if cfg!(feature = "linux") { "--against" } else { "--features linux" };
+    refused(&[
+        (&["conform", "kernel:westwood"], kernel),
+        (&["conform", "noq:bbr3"], "--against"),
+        (&["conform", "noq:cubik"], "did you mean `noq:cubic`?"),
+        (&["conform", "slowstart,rapid"], "one controller at a time"),
+    ]);
 }
 
 #[cfg(feature = "quic")]
@@ -248,12 +243,9 @@ fn a_table_of_functions_in_c_agrees_to_the_byte_and_a_planted_cut_is_found() {
     ] {
         let [from, to] = change;
         let file = library(folder.path(), name, |text| text.replace(from, to)).expect("again");
-        let bad = run(&["conform", &file]);
-        assert!(bad.code == 2 && bad.said().len() == 1, "{name}: {}", bad.stderr);
-        assert!(bad.stderr.contains(why), "{name}: {}", bad.stderr);
+        refused(&[(&["conform", &file], why)]);
     }
-    let bad = run(&["conform", "table:nothing.so"]);
-    assert!(bad.code == 2 && bad.stderr.contains("No such file"), "{}", bad.stderr);
+    refused(&[(&["conform", "table:nothing.so"], "No such file")]);
 }
 
 #[test]

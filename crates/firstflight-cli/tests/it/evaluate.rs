@@ -2,7 +2,7 @@
 
 use crate::command;
 
-use command::{run, run_in, well};
+use command::{refused, run_in, well};
 use std::fs;
 
 #[test]
@@ -108,7 +108,7 @@ fn cells_are_listed_and_counted_without_a_run() {
 
 #[test]
 fn what_cannot_be_evaluated_is_refused_in_a_line() {
-    let table: &[(&[&str], &str)] = &[
+    refused(&[
         (&["evaluate"], "ARM"),
         (&["evaluate", "rapit"], "did you mean `rapid`?"),
         (&["evaluate", "rapid,search"], "2 arms; allowed: one"),
@@ -123,13 +123,7 @@ fn what_cannot_be_evaluated_is_refused_in_a_line() {
             &["evaluate", "rapid", "--dry-run", "--annex", "x.md"],
             "--annex: this run has no results",
         ),
-    ];
-    for (arguments, said) in table {
-        let run = run(arguments);
-        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{arguments:?}: {}", run.stderr);
-        assert!(run.stderr.contains(said), "{arguments:?}: {}", run.stderr);
-        assert_eq!(run.stderr.lines().count(), 1, "{arguments:?}: {}", run.stderr);
-    }
+    ]);
 }
 
 #[test]
@@ -153,12 +147,7 @@ fn a_wrong_declaration_ends_with_a_report_that_says_so() {
     let report: serde_json::Value = serde_json::from_str(&right.stdout).expect("JSON");
     assert_eq!(report["criteria"][0]["verdict"], "n/a");
     let misspelt = declared("\nexclude = ['7.6']\n");
-    assert_eq!(misspelt.code, 2, "{}", misspelt.stderr);
-    assert!(
-        misspelt.stderr.contains("mine.toml:2: unknown field `exclude`"),
-        "{}",
-        misspelt.stderr
-    );
+    misspelt.refuses("exclude", "mine.toml:2: unknown field `exclude`");
 }
 
 /// A battery of three cells of a few seconds, of two criteria.
@@ -226,9 +215,8 @@ fn an_earlier_run_is_held_against_a_later_one() {
     assert!(xml.contains("tests=\"2\" failures=\"0\"") && xml.contains("<skipped"), "{xml}");
     assert!(note.contains("has not become worse"), "{note}");
     let other = run_in(&folder, &[&asked[..], &against, &["--seed", "2"]].concat());
-    assert_eq!(other.code, 2, "{}", other.stderr);
-    assert!(other.stderr.contains("different first seed (1, now 2)"), "{}", other.stderr);
+    other.refuses("--seed 2", "different first seed (1, now 2)");
     fs::write(folder.path().join("no.json"), "{}").expect("a file");
     let bad = run_in(&folder, &[&asked[..], &["--against", "no.json"]].concat());
-    assert!(bad.code == 2 && bad.stderr.contains("not a result of `evaluate`"), "{}", bad.stderr);
+    bad.refuses("--against no.json", "not a result of `evaluate`");
 }

@@ -3,7 +3,7 @@
 
 use crate::command;
 
-use command::{inside, run, run_in, well};
+use command::{inside, refused, refused_in, run, run_in, well};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -37,11 +37,7 @@ fn every_experiment_of_the_repository_can_be_run() {
         let name = file.to_string_lossy();
         if text.contains("on = \"linux\"") && !cfg!(feature = "linux") {
             let refused = run(&["run", &name, "--dry-run"]);
-            assert!(
-                refused.code == 2 && refused.stderr.contains("--features linux"),
-                "{name}: {}",
-                refused.stderr
-            );
+            refused.refuses(&name, "--features linux");
             continue;
         }
         let dry = well(&["run", &name, "--dry-run"]);
@@ -171,19 +167,14 @@ fn several_flows_and_applications_are_experiments_too() {
     assert_eq!(ran["comparisons"][0], typed.json());
     assert_eq!(ran["title"], Value::Null);
     let report = run_in(&folder, &["run", "x.toml", "--report", "x.html"]);
-    assert!(report.code == 2 && report.stderr.contains("one flow alone"), "{}", report.stderr);
+    report.refuses("--report", "one flow alone");
 }
 
 #[test]
 fn reports_are_one_page_or_a_folder_of_pages() {
     let grid = folder(GRID);
-    let refused = run_in(&grid, &["run", "x.toml", "--report", "x.html"]);
-    assert!(
-        refused.code == 2 && refused.stderr.contains("4 pages; name a folder that exists"),
-        "{}",
-        refused.stderr
-    );
-    assert_eq!(inside(&grid), ["x.toml"], "nothing was run, nothing written");
+    let page: &[&str] = &["--report", "x.html"];
+    refused_in(&grid, &["run", "x.toml"], &[(page, "4 pages; name a folder that exists")]);
     fs::create_dir(grid.path().join("pages")).expect("a folder");
     assert_eq!(run_in(&grid, &["run", "x.toml", "--report", "pages", "--json", "x.json"]).code, 0);
     let mut pages: Vec<String> = fs::read_dir(grid.path().join("pages"))
@@ -196,8 +187,8 @@ fn reports_are_one_page_or_a_folder_of_pages() {
     let one = folder("bytes = \"200kB\"\narms = \"slowstart\"\n");
     assert_eq!(run_in(&one, &["run", "x.toml", "--report", "x.html"]).code, 0);
     assert_eq!(inside(&one), ["x.html", "x.toml"]);
-    let dash = run_in(&one, &["run", "x.toml", "--report", "-"]);
-    assert!(dash.code == 2 && dash.stderr.contains("a report goes to a file"), "{}", dash.stderr);
+    let dash: &[&str] = &["--report", "-"];
+    refused_in(&one, &["run", "x.toml"], &[(dash, "a report goes to a file")]);
 }
 
 #[test]
@@ -245,26 +236,10 @@ fn what_is_wrong_is_told_with_its_line() {
     ];
     for (text, told) in rows {
         let folder = folder(text);
-        let ran = run_in(&folder, &["run", "x.toml", "--json", "out.json"]);
-        assert_eq!(
-            (ran.code, ran.stdout.as_str(), ran.said().len()),
-            (2, "", 1),
-            "{text:?}: {}",
-            ran.stderr
-        );
-        assert!(
-            ran.stderr.starts_with(&format!("firstflight: {told}")),
-            "{text:?} should hear `{told}`, not {}",
-            ran.stderr
-        );
-        assert_eq!(inside(&folder), ["x.toml"], "{text:?}: nothing is written");
+        let told = format!("firstflight: {told}");
+        refused_in(&folder, &["run", "x.toml"], &[(&["--json", "out.json"], &told)]);
     }
-    let missing = run(&["run", "no-such-file.toml"]);
-    assert!(
-        missing.code == 2 && missing.stderr.starts_with("firstflight: no-such-file.toml: "),
-        "{}",
-        missing.stderr
-    );
+    refused(&[(&["run", "no-such-file.toml"], "firstflight: no-such-file.toml: ")]);
 }
 
 #[test]
@@ -278,19 +253,11 @@ fn the_testbed_can_be_another_than_the_files() {
             ran.stderr
         );
     } else {
-        assert!(
-            ran.code == 2 && ran.stderr.contains("testbed `quic` is not part of this build"),
-            "{}",
-            ran.stderr
-        );
+        ran.refuses("--on quic", "testbed `quic` is not part of this build");
     }
     let sim = run_in(&folder, &["run", "x.toml", "--on", "sim", "--dry-run"]);
     assert_eq!(sim.stdout, "firstflight compare --arms=slowstart --bytes=200kB --on=sim\n");
     let folder = self::folder("population = \"cdn\"\n");
-    let ran = run_in(&folder, &["run", "x.toml", "--on", "linux"]);
-    assert!(
-        ran.code == 2 && ran.stderr.contains("a population is met in the simulator"),
-        "{}",
-        ran.stderr
-    );
+    let linux: &[&str] = &["--on", "linux"];
+    refused_in(&folder, &["run", "x.toml"], &[(linux, "a population is met in the simulator")]);
 }

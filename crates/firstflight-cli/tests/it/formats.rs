@@ -1,7 +1,7 @@
 //! `--format`: every answer that is a table is one in every format, and says the same in all.
 
 use crate::command;
-use command::{Run, command as bare, run, well};
+use command::{Run, command as bare, refused, well};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -119,7 +119,7 @@ fn every_table_fits_80_columns_and_120_with_every_number_whole() {
             let text = String::from_utf8(output.stdout).expect("UTF-8");
             let widest = text.lines().max_by_key(|line| line.chars().count()).expect("lines");
             assert!(widest.chars().count() <= width, "{words:?} at {width}: {widest}");
-            // How many columns have been left out is said on a narrow terminal only.
+            // The number of omitted columns appears on a narrow terminal only.
             let lines = text.lines().filter(|line| !line.contains(" hidden to fit "));
             let shown = numbers(&lines.collect::<Vec<_>>().join("\n"));
             let cut: Vec<&str> = shown.difference(&whole).map(String::as_str).collect();
@@ -144,21 +144,15 @@ fn columns_are_chosen_in_every_format_and_unknown_ones_refused_before_anything_r
     };
     assert!(chosen("loss,exit time", "md").contains("| arm | loss (%) | exit time (ms) |\n"));
     assert!(chosen("loss_ratio,ttlb", "csv").starts_with("arm,ttlb_ms,loss_ratio\nslowstart,"));
-    let refused = |words: &[&str]| {
-        let run = run(words);
-        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{words:?}: {}", run.stderr);
-        run.stderr
-    };
     // It would take hours.
     let long = ["compare", "--repeat", "100000", "--columns", "queing delay"];
-    let line = refused(&long);
-    assert!(line.contains("did you mean `queueing delay`?") && line.contains("goodput"), "{line}");
-    let line = refused(&[&compare[..], &["lossratio", "--format", "csv"]].concat());
-    assert!(line.contains("loss_ratio"), "{line}");
-    let line = refused(&["compare", "--columns", "loss", "--json", "-"]);
-    assert!(line.contains("JSON has every field"), "{line}");
-    let line = refused(&["compare", "--format", "csv", "--json", "-"]);
-    assert!(line.contains("leave out `--format csv`"), "{line}");
-    let line = refused(&["fetch", "https://localhost:1/", "--format", "csv"]);
-    assert!(line.contains("`fetch` shows no table"), "{line}");
+    let csv = [&compare[..], &["lossratio", "--format", "csv"]].concat();
+    refused(&[
+        (&long, "did you mean `queueing delay`?"),
+        (&long, "goodput"),
+        (&csv, "loss_ratio"),
+        (&["compare", "--columns", "loss", "--json", "-"], "JSON has every field"),
+        (&["compare", "--format", "csv", "--json", "-"], "leave out `--format csv`"),
+        (&["fetch", "https://localhost:1/", "--format", "csv"], "`fetch` shows no table"),
+    ]);
 }

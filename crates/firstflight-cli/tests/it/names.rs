@@ -205,7 +205,7 @@ fn no_command_refuses_a_name_that_is_no_text() {
             } else {
                 run.arg(OsStr::from_bytes(&[place.as_bytes(), b"=", name.as_bytes()].concat()));
             }
-            // What comes first is refused first.
+            // The name comes first and would be refused first.
             let output = run.arg("--nosuch").output().expect("it runs");
             let said = String::from_utf8_lossy(&output.stderr);
             assert!(said.contains("unknown option `--nosuch`"), "{command:?} {place}: {said}");

@@ -1,4 +1,4 @@
-//! What `firstflight compare` writes: traces that agree with the results, a report that needs
+//! Outputs of `firstflight compare`: traces that agree with the results, a report that needs
 //! nothing but itself, and plain text into pipes.
 #![allow(
     clippy::float_cmp,

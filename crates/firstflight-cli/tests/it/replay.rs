@@ -3,7 +3,7 @@
 
 use crate::command;
 
-use command::command as firstflight;
+use command::{command as firstflight, refused};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -313,17 +313,11 @@ fn what_cannot_be_read_ends_with_code_2_and_what_can_in_part_with_code_1() {
         file.to_str().expect("UTF-8").to_owned()
     };
     let noise = write("noise.bin", &[0xff; 100]);
+    refused(&[
+        (&["replay", &noise], "noise.bin: byte 0:"),
+        (&["replay", "/nowhere/at/all.pcap"], "/nowhere/at/all.pcap"),
+    ]);
     let run = |arguments: &[&str]| firstflight(arguments).output().expect("the command runs");
-    let output = run(&["replay", &noise]);
-    let line = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(2), "{line}");
-    assert!(
-        line.contains("noise.bin: byte 0:") && line.trim_end().lines().count() == 1,
-        "one line with file and place: {line}"
-    );
-    assert!(output.stdout.is_empty(), "nothing is printed");
-    let missing = run(&["replay", "/nowhere/at/all.pcap"]);
-    assert_eq!(missing.status.code(), Some(2));
     let trace = folder.path().join("whole.csv");
     ok(&[
         "compare",
@@ -464,7 +458,7 @@ fn foreign_qlogs(into: &Path, path: &str, senders: &str) -> Vec<std::path::PathB
     files
 }
 
-/// Who sent on a real QUIC stack is told from its packets: the numbers of `docs/identify.md`.
+/// The sender of a capture of a real QUIC stack is identified from its packets: the numbers of `docs/identify.md`.
 #[test]
 #[cfg(feature = "quic")]
 fn startups_on_a_real_stack_are_identified() {
@@ -546,8 +540,5 @@ fn identification_is_said_in_words_and_refuses_what_is_no_startup() {
     let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../samples/plain.pcap.gz");
     let text = ok(&["replay", "--identify=slowstart,bbr", sample]);
     assert!(text.contains("startup of the sender"), "{text}");
-    let refused = firstflight(&["replay", "--identify=slowstrat", sample]).output().expect("runs");
-    assert_eq!(refused.status.code(), Some(2));
-    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(said.contains("slowstart") && said.lines().count() == 1, "{said}");
+    refused(&[(&["replay", "--identify=slowstrat", sample], "slowstart")]);
 }

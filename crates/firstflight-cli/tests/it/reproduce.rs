@@ -3,7 +3,7 @@
 
 use crate::command;
 
-use command::{run, run_in, well};
+use command::{refused, run_in, well};
 use firstflight_papers::SOURCES;
 use serde_json::Value;
 use std::fs;
@@ -134,22 +134,12 @@ fn a_document_is_measured_row_by_row_with_the_same_bytes_for_any_number_of_threa
 
 #[test]
 fn what_is_no_document_is_refused_with_the_nearest_name() {
-    for (arguments, told) in [
-        (&["reproduce", "hystart+"][..], "unknown document `hystart+` (did you mean `hystart++`?)"),
+    refused(&[
+        (&["reproduce", "hystart+"], "unknown document `hystart+` (did you mean `hystart++`?)"),
         (&["reproduce", "rapidstart"], "did you mean `rapid-start`?"),
         (&["reproduce", "quantum"], "unknown document `quantum`; allowed: hystart++, rapid-start"),
         (&["reproduce"], "what to reproduce: --all, or some of hystart++"),
         (&["reproduce", "--all", "best"], "--all: does not go with names"),
         (&["reproduce", "best", "--json", "no/such/folder.json"], "no/such"),
-    ] {
-        let run = run(arguments);
-        assert_eq!(run.code, 2, "{arguments:?} is bad input: {}", run.stderr);
-        assert_eq!(
-            (run.stdout.as_str(), run.said().len()),
-            ("", 1),
-            "{arguments:?} is told one line: {}",
-            run.stderr
-        );
-        assert!(run.stderr.contains(told), "{arguments:?} should be told `{told}`: {}", run.stderr);
-    }
+    ]);
 }

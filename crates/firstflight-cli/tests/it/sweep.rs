@@ -1,6 +1,6 @@
 //! `firstflight compare --sweep`: the same comparison at every point.
 
-use crate::command::{command, run, well};
+use crate::command::{command, interrupted, refused, well};
 use serde_json::Value;
 
 const SMALL: [&str; 5] = ["compare", "--arms", "slowstart,rapid", "--bytes", "300kB"];
@@ -138,34 +138,17 @@ fn what_cannot_be_swept_is_refused_in_one_line() {
         (&["--sweep", "rtt=20ms", "--columns", "colour"], "no column of this name"),
     ];
     for (words, what) in rows {
-        let refused = run(&small(words));
-        assert_eq!(refused.code, 2, "{words:?}: {}", refused.stderr);
-        let said = refused.said();
-        assert!(said.len() == 1 && said[0].contains(what), "{words:?}: {said:?}");
+        refused(&[(&small(words), what)]);
     }
 }
 
 #[cfg(unix)]
 #[test]
 fn ctrl_c_shows_the_points_that_are_through() {
-    use std::process::{Command, Stdio};
-    let mut child = Command::new(env!("CARGO_BIN_EXE_firstflight"))
-        .args(["compare", "--sweep", "rtt=10ms..300ms:100", "--repeat", "5000", "--threads", "1"])
-        .args(["--bytes", "50kB", "--arms", "slowstart,rapid", "--json", "-"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it starts");
-    std::thread::sleep(std::time::Duration::from_secs(4));
-    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-    if !sent.is_ok_and(|status| status.success()) {
-        let _ = child.kill();
-        panic!("no signal could be sent");
-    }
-    let output = child.wait_with_output().expect("it ends");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "the result fell short: {said}");
-    let json: Value = serde_json::from_slice(&output.stdout).expect("a whole result");
+    let base = ["compare", "--sweep", "rtt=10ms..300ms:100", "--repeat", "5000", "--threads", "1"];
+    let more = ["--bytes", "50kB", "--arms", "slowstart,rapid", "--json", "-"];
+    let stopped = interrupted(4, &[&base[..], &more].concat());
+    let (json, said) = (stopped.json(), &stopped.stderr);
     let through = json["points_through"].as_u64().expect("points");
     assert!((1..100).contains(&through), "{through}");
     assert_eq!(json["results"].as_array().expect("rows").len() as u64, 2 * through);

@@ -3,7 +3,7 @@
 
 use crate::command;
 
-use command::{inside, run_in};
+use command::{inside, refused_in, run_in};
 use firstflight_log::trace::{Log, What, csv, qlog, replay};
 use serde_json::Value;
 use std::fs;
@@ -118,34 +118,21 @@ fn one_parquet_file_holds_every_arm() {
 
 #[test]
 fn what_cannot_be_written_is_refused_before_anything_runs() {
-    let mut refusals = vec![
+    let mut refusals: Vec<(&[&str], &str)> = vec![
+        (&["--trace", "x.pcap"], "--trace x.pcap: a trace ends in .csv, .parquet, .qlog or .sqlog"),
+        (&["--trace", "nowhere"], "output folder nowhere does not exist"),
+        (&["--trace", "nowhere/x.csv"], "output folder nowhere does not exist"),
+        (&["--qlog", "nowhere"], "output folder nowhere does not exist"),
         (
-            vec!["--trace", "x.pcap"],
-            "--trace x.pcap: a trace ends in .csv, .parquet, .qlog or .sqlog",
-        ),
-        (vec!["--trace", "nowhere"], "output folder nowhere does not exist"),
-        (vec!["--trace", "nowhere/x.csv"], "output folder nowhere does not exist"),
-        (vec!["--qlog", "nowhere"], "output folder nowhere does not exist"),
-        (
-            vec!["--arms", "rapid,best", "--trace", "x.sqlog"],
+            &["--arms", "rapid,best", "--trace", "x.sqlog"],
             "holds one trace and there are 2 arms; --qlog FOLDER writes one file for each",
         ),
     ];
     if !cfg!(feature = "parquet") {
-        refusals.push((vec!["--trace", "x.parquet"], "Parquet is not part of this build"));
+        refusals.push((&["--trace", "x.parquet"], "Parquet is not part of this build"));
     }
-    for (arguments, line) in refusals {
-        let folder = tempfile::tempdir().expect("a folder");
-        let run = run_in(&folder, &[&["compare"][..], &arguments].concat());
-        assert_eq!(run.code, 2, "{arguments:?}: {}", run.stderr);
-        assert!(
-            run.stderr.contains(line),
-            "{arguments:?} is refused with `{line}`, not: {}",
-            run.stderr
-        );
-        assert_eq!(run.stderr.lines().count(), 1, "{arguments:?}: one line: {}", run.stderr);
-        assert!(inside(&folder).is_empty(), "nothing is written");
-    }
+    let folder = tempfile::tempdir().expect("a folder");
+    refused_in(&folder, &["compare"], &refusals);
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// What each command writes, one file each; `in.json` and `in.jsonl` are there.
+/// Outputs of each command, one file each; `in.json` and `in.jsonl` are there.
 const WRITERS: &[&[&str]] = &[
     &["compare", "--bytes", "100kB", "--arms", "rapid", "--json", "out"],
     &["compare", "--bytes", "100kB", "--arms", "rapid", "--report", "out.html"],
@@ -214,7 +214,7 @@ mod rows {
         assert!(rest.contains("3 rows lost"), "{rest}");
     }
 
-    /// What a killed server left is gone on with, and what is no row is left alone.
+    /// A restarted server continues a killed one's file and leaves lines that are no rows alone.
     #[test]
     fn a_torn_row_is_removed_and_another_file_is_refused() {
         let folder = tempfile::tempdir().expect("a folder");

@@ -93,7 +93,7 @@ fn rows(file: &str) -> usize {
     text.lines().map(row).filter(Value::is_object).count()
 }
 
-/// How long this command takes until its programs are there, on this machine as it is.
+/// Time this command takes to start its programs on this machine now.
 fn startup(arguments: &[&str]) -> Option<Duration> {
     let began = Instant::now();
     let mut child = spawn(arguments);
@@ -184,7 +184,7 @@ fn a_detached_trial_of_which_any_process_is_killed_leaves_nothing_after_trial_st
             let folder = place(moment);
             let mut parent = spawn(&[&start[..], &["--detach", "--out", &folder]].concat());
             if moment % 2 == 0 {
-                // Who starts it: the trial itself may have begun, and goes on.
+                // The starter is killed; the trial may have begun, and goes on.
                 sleep(some(startup * 2));
                 let _ = parent.kill();
                 parent.wait().expect("ours");
@@ -258,7 +258,7 @@ fn a_link_or_an_arm_that_is_killed_at_any_moment_leaves_nothing() {
             let after = start + some(startup.max(Duration::from_millis(100)));
             let mut child = spawn(command);
             sleep(after);
-            // What an earlier one left is gone once this one writes.
+            // Remains of an earlier run are gone once this one writes.
             let parts = parts();
             assert!(child.try_wait().expect("ours").is_none(), "{command:?} runs until then");
             child.kill().expect("ours");

@@ -153,7 +153,7 @@ fn a_link_told_to_end_takes_everything_it_started_along() {
         signal(&child, sign);
         let status = child.wait().expect("it ends");
         assert!(!lives(background), "{sign}: process {background} outlives the link");
-        // Where this test itself runs with the signal ignored (under nohup, say), the command
+        // If this test itself runs with the signal ignored (under nohup, say), the command
         // ignores it too and is killed in the end.
         assert!(
             status.code().is_some_and(|seen| seen == code || seen == 128 + 9),

@@ -33,13 +33,13 @@ fn a_capture_of_quic_with_its_key_log_shows_what_the_qlog_shows() {
         println!("skipped: {}", String::from_utf8_lossy(&probe.stderr).trim());
         return;
     }
-    // What two observers of one transfer see differs where the machine is too busy to give one of them
+    // Two observers of one transfer see different packets if the machine is too busy to give one of them
     // its turn: then the capture lacks packets. A reader that is wrong is wrong each time.
     let different: Vec<String> = (0..5).map_while(|_| difference()).collect();
     assert!(different.len() < 5, "each time: {different:#?}");
 }
 
-/// Where a capture of one transfer and its qlog differ, in words; `None` if nowhere.
+/// Difference between a capture of one transfer and its qlog, in words; `None` if there is none.
 fn difference() -> Option<String> {
     let folder = tempfile::tempdir().expect("a folder");
     let place = |name: &str| folder.path().join(name).to_string_lossy().into_owned();

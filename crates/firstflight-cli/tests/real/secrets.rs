@@ -1,4 +1,4 @@
-//! What no file may tell of a client, looked for in every notation: addresses as text, as numbers in
+//! Facts of a client that no file may contain, looked for in every notation: addresses as text, as numbers in
 //! either order of bytes, as bytes; ports; payload. Parquet is compressed, so its cells are decoded.
 
 use serde_json::Value;
@@ -7,7 +7,7 @@ use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
-/// What is looked for.
+/// Values to look for.
 #[derive(Default)]
 pub(crate) struct Secrets {
     texts: Vec<String>,
@@ -66,7 +66,7 @@ impl Secrets {
         self.texts.push(text.to_owned());
     }
 
-    /// What a file tells.
+    /// Values found in a file.
     pub(crate) fn found_in(&self, file: &Path) -> Vec<String> {
         let bytes = fs::read(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         let holds = |secret: &[u8]| bytes.windows(secret.len()).any(|window| window == secret);

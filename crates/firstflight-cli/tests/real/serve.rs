@@ -17,7 +17,7 @@ use tempfile::TempDir;
 struct Serving {
     child: Child,
     lines: BufReader<ChildStderr>,
-    /// Where it listens, and the hash of its key.
+    /// Its address, and the hash of its key.
     listeners: Vec<(SocketAddr, String)>,
     metrics: Option<SocketAddr>,
 }
@@ -422,7 +422,7 @@ impl Dice {
     }
 }
 
-/// How somebody of the crowd behaves.
+/// Behaviour of one client of the crowd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Manner {
     Good,
@@ -522,10 +522,10 @@ fn garbage(server: SocketAddr, stop: &AtomicBool) -> u64 {
     sent
 }
 
-/// What the server may have in memory at most in this test, bytes. 200 connections that each keep
+/// Largest memory of the server in this test, bytes. 200 connections that each keep
 /// up to 400 kB of object and about 100 kB of everything else are 100 MB; measured were 108.
 const MOST: u64 = 200 << 20;
-/// What a round may leave behind more than the one before it, bytes; and in how many rounds one has
+/// Most memory that a round may leave behind beyond the one before it, bytes; and in how many rounds one has
 /// to. What an allocator gives back to the system varies by more than this from one round to the
 /// next, what leaks grows in all of them.
 const LEFT: u64 = 8 << 20;
@@ -565,7 +565,7 @@ fn a_crowd_that_behaves_badly_leaves_no_trace() {
             "round {round}: {whole} objects were complete and right; 160 were to be"
         );
         vanish(&wanted);
-        // Those who vanished are given up in the end.
+        // Clients that vanished are given up in the end.
         let deadline = Instant::now() + Duration::from_secs(120);
         while serving.metric("firstflight_connections_open ") != Some(0.0) {
             assert!(

@@ -151,7 +151,7 @@ impl Running {
         // It waits for signals from its first instants on; then it has to get somewhere.
         while began.elapsed() < PATIENCE {
             assert!(child.try_wait().expect("ours").is_none(), "it ended: {arguments:?}");
-            // What reads inputs first has read them by then.
+            // Commands that read inputs first have read them by then.
             let computes = computed(&child) >= Duration::from_secs(2);
             if computes || (waits && began.elapsed() > Duration::from_secs(3)) {
                 break;
@@ -304,7 +304,7 @@ fn a_signal_that_was_ignored_at_the_start_stays_ignored() {
     }
 }
 
-/// What kill -9 leaves, the next command that writes into the folder removes.
+/// The next command that writes into the folder removes the remains of kill -9.
 #[test]
 fn what_a_killed_command_left_is_gone_after_the_next_one() {
     let arguments = &["ab", "--flows", "90000000", "--arms", "rapid", "--out", "rows.csv"];

@@ -97,7 +97,7 @@ fn watched(
     meanwhile: impl FnOnce(&AtomicBool),
 ) -> Option<Vec<Value>> {
     let rows = service.file("rows.jsonl");
-    // What an earlier watch wrote stays in the file.
+    // Rows of an earlier watch stay in the file.
     let _ = fs::remove_file(&rows);
     let arguments = ["watch", "--cgroup", group.folder(), "--arms", arm, "--out", &rows];
     let (child, _said) = started(&arguments, READY)?;

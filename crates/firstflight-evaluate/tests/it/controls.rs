@@ -201,7 +201,7 @@ fn a_sender_that_does_not_back_off_is_found() {
 
 #[test]
 fn a_startup_that_ignores_loss_is_found_among_32_flows_in_a_tenth_of_a_bdp() {
-    // What BBRv1 does: no exit by loss, and hardly a response to it afterwards.
+    // BBRv1: no exit by loss, and hardly a response to it afterwards.
     let battery = some("5.1.3", "grid", &[("queue", &["0.1bdp"]), ("n", &["32"])]);
     let report = evaluated(battery, "bbr(loss=0.5,ranges=64)/reno(beta=0.99)/immediate");
     assert_eq!(report.criteria[0].verdict, Verdict::Concern, "{:?}", report.criteria[0].judges);

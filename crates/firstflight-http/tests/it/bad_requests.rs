@@ -147,7 +147,7 @@ fn with<'a>(more: &[(&'a [u8], &'a [u8])]) -> Vec<u8> {
     headers(&[&GET[..], more].concat())
 }
 
-/// What becomes of raw bytes on a request stream.
+/// Result of sending raw bytes on a request stream.
 #[derive(Debug, PartialEq, Eq)]
 enum Became {
     /// Something came back, and the end.
@@ -173,7 +173,7 @@ async fn raw(served: &Served, bytes: &[u8], finish: bool) -> Became {
         .expect("an end in time");
     match read {
         Ok(_) => Became::Answered,
-        // What is dropped because its connection ends is cancelled first: the end is on its way.
+        // A request dropped because its connection ends is cancelled first: the end is on its way.
         Err(quinn::ReadToEndError::Read(quinn::ReadError::Reset(code)))
             if code.into_inner() != Code::H3_REQUEST_CANCELLED.value() =>
         {

@@ -23,12 +23,12 @@ const SERVER: &str = "FIRSTFLIGHT_SOAK_SERVER";
 const CLIENTS: u64 = 50;
 /// Most that a client may take of one object before it reads it, and of all of them, bytes.
 const WINDOWS: (u32, u32) = (16_000, 128_000);
-/// What a client does between two actions, milliseconds: all of them together ask for 2 MB/s, so
+/// Pause of a client between two actions, milliseconds: all of them together ask for 2 MB/s, so
 /// that an unoptimised build on a machine that has other work is not what they wait for.
 const THINKING: (u64, u64) = (500, 3500);
 /// A request that makes no progress for so long has failed: as long as the server's own patience.
 const STUCK: Duration = Duration::from_secs(30);
-/// What a process has that serves nobody, bytes.
+/// Memory of a process that serves nobody, bytes.
 const BASE: u64 = 64 << 20;
 
 fn limits() -> Limits {
@@ -80,7 +80,7 @@ impl Serving {
                 line.unwrap().strip_prefix("serving ").map(|address| address.parse().unwrap())
             })
             .unwrap();
-        // What it says later is read, so that it never waits for us.
+        // Its later output is read, so that it never waits for us.
         std::thread::spawn(move || lines.for_each(drop));
         Serving { child, address }
     }
@@ -121,7 +121,7 @@ impl Dice {
     }
 }
 
-/// What happened.
+/// Counts of events.
 #[derive(Debug, Default)]
 struct Tally {
     /// Of every request that was read to its end: what its client did before, the whole time, and
@@ -260,7 +260,7 @@ async fn client(address: SocketAddr, mut dice: Dice, end: Instant) -> Tally {
     tally
 }
 
-/// How late this machine wakes who sleeps, at worst until `end`: no fault of a server.
+/// Latest wake-up of a sleeping thread on this machine until `end`: no fault of a server.
 async fn lateness(end: Instant) -> Duration {
     let mut worst = Duration::ZERO;
     while Instant::now() < end {

@@ -136,13 +136,13 @@ fn turn(decision: &Decision, worlds: &[World<'_>]) -> Option<Turn> {
     })
 }
 
-/// How many times the connections would settle whether an arm gains in one world without a price,
+/// Factor by which the number of connections must grow to settle whether an arm gains in one world without a price,
 /// and another one, or the baseline, in another world; 1 where that is settled.
 fn open_turn(decision: &Decision, worlds: &[World<'_>]) -> f64 {
     let arms = 0..=decision.arms.len();
     let logs: Vec<Vec<Drawn>> =
         worlds.iter().map(|world| arms.clone().map(|arm| world.log(arm)).collect()).collect();
-    // How many times the connections would show that an arm is ahead of another in some world, or not.
+    // Factor by which the number of connections must grow to show that an arm is ahead of another in some world, or not.
     let ahead = |a: usize, b: usize| {
         let named = |world: &usize| match a.checked_sub(1) {
             None => Some(1.0),

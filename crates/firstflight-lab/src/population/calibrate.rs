@@ -5,7 +5,7 @@
 //! connections) and s (spread of that loss). k and s are fitted on slow start alone, for each q of
 //! [`GRID`]: least squares on ln(measured / published) over its four columns of loss, by the
 //! simplex method of Nelder and Mead (1965) over ln k and s from the best point of a coarse grid.
-//! Those columns do not determine q: they hardly change above twice the assumed buffers. Two more
+//! These columns do not determine q: they hardly change above twice the assumed buffers. Two more
 //! criteria therefore choose among the fits: the range of measured buffers ([`MEASURED_MS`]), and
 //! one result of a treatment, the excess of Rapid Start's mean loss over slow start's, which falls
 //! steeply with q. **All other published numbers are held out**: Rapid Start's quantiles, both

@@ -114,7 +114,7 @@ pub struct Gain {
     pub holdout: Option<Interval>,
 }
 
-/// What a search found.
+/// Result of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
     pub(super) default: String,

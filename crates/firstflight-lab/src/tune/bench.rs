@@ -1,4 +1,4 @@
-//! Where candidates run.
+//! The bench on which candidates run.
 
 use super::space::Space;
 use crate::ab::{Run, Test, Watch};

@@ -26,7 +26,7 @@ const SURE_OF_ALL: f64 = 0.999;
 /// Evaluations that the search has, at the least.
 const LEAST_SEARCH: u64 = 20;
 
-/// What a search needs to know beside its bench.
+/// Inputs of a search beside its bench.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     /// The objective, which is minimised.

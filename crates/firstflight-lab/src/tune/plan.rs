@@ -9,7 +9,7 @@ use crate::ab::Test;
 use crate::words::command_line;
 use firstflight_path::Error;
 
-/// What is to be tuned.
+/// Parameters to tune.
 #[derive(Clone, Debug)]
 pub struct Tune {
     /// The arm as typed, with ranges.

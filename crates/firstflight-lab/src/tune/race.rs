@@ -44,7 +44,7 @@ impl<'a, B: Bench> Race<'a, B> {
 
     /// Runs these candidates on the first connections, as far as they did not run there.
     fn extend(&mut self, choices: &[Choice], flows: u64) -> Result<(), Error> {
-        // Those that have come equally far run together.
+        // Candidates that have come equally far run together.
         let mut by_length: BTreeMap<u64, Vec<&Choice>> = BTreeMap::new();
         for choice in choices {
             let length = self.known.get(choice).map_or(0, Vec::len) as u64;
@@ -79,7 +79,7 @@ impl<'a, B: Bench> Race<'a, B> {
         Ok(choices.iter().map(|choice| self.measured(choice)).collect())
     }
 
-    /// How much more one candidate costs than another.
+    /// Factor by which one candidate costs more than another.
     pub(super) fn more(
         &self,
         choice: &[usize],
@@ -135,7 +135,7 @@ impl<'a, B: Bench> Race<'a, B> {
     }
 }
 
-/// How far a candidate is from the default: the number of changed parameters, and of levels.
+/// Distance of a candidate from the default: the number of changed parameters, and of levels.
 fn distance(choice: &[usize], default: &[usize]) -> (usize, usize) {
     let apart = || choice.iter().zip(default).map(|(a, b)| a.abs_diff(*b));
     (apart().filter(|levels| *levels > 0).count(), apart().sum())

@@ -1,4 +1,4 @@
-//! How a candidate compares with the default on the same connections.
+//! Comparison of a candidate with the default on the same connections.
 //!
 //! The default costs 0, less is better, the unit is one percent of time. A candidate that breaks a
 //! limit costs more than any that keeps it.
@@ -114,7 +114,7 @@ impl Judge {
         let queue_ms = queue as f64 / count / 1e3;
         let margin = QUEUE_MS.max(QUEUE_SHARE * queued as f64 / count / 1e3);
         let Limits { loss_points: most_loss, queue_ms: most_queue, slower_pct } = self.limits;
-        // Who names the price of loss needs no limit.
+        // With a price of loss no limit is needed.
         let free = matches!(self.objective, Objective::TimeAndLoss(_));
         let most_loss = most_loss.or((!free).then_some(LOSS_POINTS));
         let most_queue = most_queue.or((!free).then_some(margin));

@@ -131,7 +131,7 @@ fn responses_and_videos_are_carried_by_the_startup_that_was_asked_for() {
                 .contains("its startup broke")
         );
 
-        // What else an arm asks for runs or is refused, too.
+        // The arm's other options run or are refused, too.
         let refused = scenario
             .simulate_app(&arm("slowstart@(detection=reno)"), app.clone(), 1, None)
             .expect_err("QUIC has no such detection")
@@ -253,7 +253,7 @@ fn a_receiver_that_the_path_describes_is_the_simulators() {
     }
 }
 
-/// What each testbed carries of the receiver's window; the rest is refused in a line that says why.
+/// Each testbed runs the receiver's windows that it supports and refuses the rest in a line that says why.
 #[test]
 fn a_receive_window_runs_where_the_receiver_has_one() {
     for testbed in BUILT_IN.into_iter().filter(|testbed| testbed.available().is_ok()) {
@@ -277,7 +277,7 @@ fn a_receive_window_runs_where_the_receiver_has_one() {
     }
 }
 
-/// What each testbed carries of ECN, of the longest timeout and of packet sizes; the rest is refused
+/// Each testbed runs the ECN modes, longest timeouts and packet sizes that it supports and refuses the rest
 /// in a line that says why.
 #[test]
 fn options_of_a_transport_run_where_the_transport_has_them() {

@@ -79,7 +79,7 @@ fn a_larger_object_is_never_complete_sooner() {
         }
     }
     assert!(pairs > 20_000, "only {pairs} pairs of trials lost nothing");
-    // What the test is there for: the sender sees an odd last packet late, and an even one after it
+    // The point of the test: the sender sees an odd last packet late, and an even one after it
     // sooner.
     assert!(of_sender > 0, "the sender's clock shows no delayed ACK either");
 }

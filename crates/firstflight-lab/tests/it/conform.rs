@@ -44,7 +44,7 @@ fn each_planted_fault_fails_a_row_and_what_has_none_fails_no_row() {
 struct CutsTwice {
     ours: OneOfOurs,
     cuts: u32,
-    /// What the fault has taken off the window, as factors of 0.85.
+    /// Reductions that the fault has taken off the window, as factors of 0.85.
     deeper: i32,
 }
 
@@ -162,7 +162,7 @@ fn another_initial_window_and_another_growth_are_told_apart() {
     assert_eq!(verdict.first.expect("apart").rule, Rule::SlowStart);
 }
 
-/// What the header for controllers in C says is what they are told.
+/// The header for controllers in C states the facts that they receive.
 #[test]
 fn the_header_for_c_has_every_field_kind_and_timeout_in_order() {
     let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/vectors/");

@@ -374,7 +374,7 @@ fn planted_populations_get_their_answer_at_every_seed() {
     }
 }
 
-/// What is written in a shard comes back.
+/// A written shard reads back the same.
 #[test]
 fn sums_survive_a_file_and_add_up() {
     use firstflight_lab::stats::codec::{Reader, Writer};

@@ -124,7 +124,7 @@ fn the_worst_paths_are_no_worse_than_when_they_were_found() {
     for (path, why, noted) in WORST {
         let faster = time(path, "slowstart").min(time(path, "rapid"));
         let found = time(path, "plumb") / faster;
-        // What the table rounds, and a change elsewhere in the sender that moves a packet.
+        // Rounding in the table, and a change elsewhere in the sender that moves a packet.
         if found > noted * 1.02 {
             slower.push(format!("{found:.2} on {path}, noted was {noted}"));
         }

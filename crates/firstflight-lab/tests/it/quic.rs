@@ -80,7 +80,7 @@ fn a_comparison_is_the_same_twice_and_names_its_stacks() {
     );
 }
 
-/// What may lie between the testbeds where ACKs wait for slots. The path and its slots are the
+/// Allowed difference between the testbeds if ACKs wait for slots. The path and its slots are the
 /// same, and so are the instants at which they open; a datagram that leaves a little earlier or
 /// later (noq's bucket, its headers, a skipped packet number: see docs/agreement.md) finds the next
 /// slot instead of this one, at most once per round of startup: from 10 packets to full pipe and
@@ -92,7 +92,7 @@ struct Slack {
     slot: f64,
     /// Packets of pipe and queue.
     full: f64,
-    /// How far exits lie apart without slots, ms: noq's bucket, as on the plain path.
+    /// Allowed difference of exits without slots, ms: noq's bucket, as on the plain path.
     bucket: f64,
 }
 

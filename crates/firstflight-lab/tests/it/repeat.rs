@@ -13,7 +13,7 @@ fn run(plan: &Plan) -> Comparison {
     plan.run(firstflight_lab::compare::Keep::Rows, &|| ()).expect("it runs")
 }
 
-/// What a seed makes of a path, without the half millisecond of repeats.
+/// A path drawn by a seed, without the half millisecond of repeats.
 fn outcome(path: &str, seed: u64) -> String {
     let plan = Plan { seed, ..plan("slowstart", path, 3_000_000) };
     let comparison = run(&plan);
@@ -70,7 +70,7 @@ const KEYS: [(&str, bool); 42] = [
 #[test]
 fn a_path_knows_whether_two_seeds_can_differ() {
     for (keys, chance) in KEYS {
-        // What is drawn has to show: where within a batch an ACK leaves, and when a hand-over comes.
+        // Draws have to show: where within a batch an ACK leaves, and when a hand-over comes.
         let rate = match keys {
             "return=lte" => "200Mbit",
             "return=leo" => "1Mbit",

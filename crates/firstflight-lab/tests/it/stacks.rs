@@ -14,7 +14,7 @@ fn compare(testbed: &'static dyn Testbed, arms: &str, bytes: u64) -> Result<Comp
     plan.run(Keep::Events, &|| {}).map_err(|error| error.to_string())
 }
 
-/// Those of s2n-quic are for newer compilers, and a feature of their own.
+/// s2n-quic needs a newer compiler and has a feature of its own.
 fn built() -> impl Iterator<Item = &'static StackArm> {
     STACK_ARMS.iter().filter(|arm| cfg!(feature = "s2n") || !arm.name.starts_with("s2n"))
 }

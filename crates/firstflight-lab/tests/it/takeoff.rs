@@ -151,7 +151,7 @@ fn the_oracle_loses_nothing_where_the_queue_holds_a_bdp() {
     assert!(seen >= 25, "only {seen} built-in paths have a queue of a BDP");
 }
 
-/// What the gVisor path (140 ms, queue of one BDP) saw of one arm: when the queue was first full,
+/// Events of one arm on the gVisor path (140 ms, queue of one BDP): when the queue was first full,
 /// when conservative slow start began, and how startup ended.
 struct Long {
     full_at: u64,

@@ -21,7 +21,7 @@ fn arms() -> Vec<NamedArm> {
     arms_and(SHORT_NAMES.iter().map(|short| short.name.to_owned()))
 }
 
-/// What a format has to bring back: the signals of every startup, the states of every recovery.
+/// Content that every format has to keep: the signals of every startup, the states of every recovery.
 /// Short names have no others.
 fn arms_of_formats() -> Vec<NamedArm> {
     if at_night() { arms() } else { arms_and(std::iter::empty()) }

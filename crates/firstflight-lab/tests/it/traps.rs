@@ -22,7 +22,7 @@ fn events(path: &Path, arm: &str) -> Vec<Snapshot> {
     record.moments().iter().map(|moment| moment.state).collect()
 }
 
-/// What can be seen of it from outside: when, and with which window and bytes in flight.
+/// State visible from outside: time, window and bytes in flight.
 fn course(path: &Path, arm: &str) -> Vec<(u64, u64, u64)> {
     events(path, arm).iter().map(|state| (state.now.0, state.cwnd, state.inflight)).collect()
 }

@@ -130,7 +130,7 @@ fn every_value() -> Vec<Value> {
     all
 }
 
-/// What an option does to a vector.
+/// Effect of an option on a vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Changes {
     /// The vector is the same without it.

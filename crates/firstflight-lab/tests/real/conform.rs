@@ -35,7 +35,7 @@ fn row(verdict: &Verdict, rule: Rule) -> &RuleRow {
     verdict.rules.iter().find(|row| row.rule == rule).expect("the rule was put to the test")
 }
 
-/// What docs/referee.md lists as Linux's own is left out: growth in slow start by ACKs of more than
+/// Leaves out Linux's own rules in docs/referee.md: growth in slow start by ACKs of more than
 /// eight packets, which a busy machine makes; a second reduction by losses within a recovery; the one
 /// or two ACKs of a recovery between two whole packets.
 #[test]

@@ -111,7 +111,7 @@ pub fn undo_from(words: &str) -> Result<(), Error> {
 /// Like [`undo_from`], but also deletes the saved record.
 ///
 /// # Errors
-/// Those of [`undo_from`]; the record is then kept.
+/// Errors of [`undo_from`]; the record is then kept.
 pub fn undo_and_forget(words: &str) -> Result<(), Error> {
     undo_from(words)?;
     arm_of(words).into_iter().for_each(forget_undo);

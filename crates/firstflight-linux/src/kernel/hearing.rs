@@ -28,7 +28,7 @@ impl Heard {
 /// Runs a request to libbpf and collects its messages.
 ///
 /// # Errors
-/// Those of `work`.
+/// Errors of `work`.
 pub(super) fn hearing<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Heard> {
     // The setting applies to the whole process and is always the same: each thread receives its own
     // lines.

@@ -3,7 +3,7 @@
 use firstflight::Time;
 use firstflight_log::Segment;
 
-/// Where a packet was seen.
+/// Place where a packet was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// Leaving the sender.

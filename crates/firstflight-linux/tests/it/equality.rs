@@ -22,7 +22,7 @@ fn seeds() -> u64 {
     if std::env::var_os("NIGHT").is_some() { 1_500 } else { 400 }
 }
 
-/// How often what is compared has to come up: a thousand times in the six million.
+/// Least number of times that each compared case has to occur: a thousand in the six million.
 fn enough() -> u64 {
     2 * seeds() / 3
 }

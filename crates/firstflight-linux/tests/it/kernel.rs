@@ -76,7 +76,7 @@ fn read_all(mut stream: TcpStream) -> usize {
     got
 }
 
-/// How long it took, and what the link saw.
+/// Duration, and the link's counters.
 fn carry(loaded: &Loaded, path: &str, bytes: usize, options: LinkOptions) -> (Duration, Report) {
     let (link, listener) = listening(path, options);
     let receiver = thread::spawn(move || read_all(listener.accept().expect("a connection").0));
@@ -113,7 +113,7 @@ fn every_arm_loads_moves_data_and_leaves_nothing() {
     }
 }
 
-/// How many packets left at once, pause by pause.
+/// Packets that left at once, pause by pause.
 fn trains(report: &Report) -> Vec<usize> {
     const PAUSE: u64 = 10_000_000;
     let sights = report.sights.iter();
@@ -225,7 +225,7 @@ fn every_arm_carries_a_connection_over_loopback() {
     }
 }
 
-/// Where control groups of version 2 are, and which one this process is in.
+/// Mount point of control groups of version 2, and the group of this process.
 fn groups() -> Option<(PathBuf, PathBuf)> {
     let mounts = fs::read_to_string("/proc/mounts").ok()?;
     let root = mounts.lines().find_map(|line| match line.split(' ').collect::<Vec<_>>()[..] {

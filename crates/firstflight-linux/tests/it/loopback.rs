@@ -249,7 +249,7 @@ fn colliding(meanwhile: impl FnOnce()) {
     }
 }
 
-/// Those of servers; each has told of all its own data.
+/// Records of servers; each has reported all of its own data.
 fn whole_pairs(rows: &[Row]) {
     assert_eq!(rows.len(), 2 * PAIRS);
     for row in rows {

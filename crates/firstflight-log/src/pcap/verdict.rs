@@ -61,7 +61,7 @@ pub(super) fn is_to_add(half: Nanos, rtt: Nanos) -> bool {
     half > SLOW_TURN && half.0.saturating_mul(OWN) >= rtt.0
 }
 
-/// Where the connection was captured.
+/// Position of the capture.
 struct Place {
     vantage: Vantage,
     trust: Trust,

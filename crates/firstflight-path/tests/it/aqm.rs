@@ -161,7 +161,7 @@ fn codel_bounds_a_standing_queue_and_spares_a_burst() {
             drops[((now - SECOND) / SECOND) as usize] += 1;
         }
     }
-    // What comes in the first second leaves within two, and n drops take 2 sqrt(n) intervals of 100
+    // Arrivals of the first second leave within two, and n drops take 2 sqrt(n) intervals of 100
     // ms: n = 100.
     assert!(
         (90..=110).contains(&drops[0]),

@@ -477,7 +477,7 @@ fn duplicates_arrive_at_once_and_at_the_stated_share() {
     assert!((900..=1100).contains(&twice), "{twice} of 100 000 arrive twice");
 }
 
-// Where the delay lies, and what each packet counts in addition
+// Position of the delay, and additional bytes per packet
 
 // T3: only the sum of the delays may matter to a single sender.
 #[test]

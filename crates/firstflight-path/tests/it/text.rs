@@ -358,7 +358,7 @@ proptest! {
     ) {
         let path = Path::new(rate, rtt).with_queue(queue).with_loss_ppb(loss);
         let path = path.with_up(up.map(Rate::Constant)).with_up_queue(up_queue).with_up_loss_ppb(up_loss);
-        // What the check refuses is refused by the parser in the same words.
+        // The parser refuses the same values as the check, in the same words.
         match path.check() {
             Ok(()) => prop_assert_eq!(Path::parse(&path.to_string()).expect("canonical text parses"), path),
             Err(e) => prop_assert_eq!(Path::parse(&path.to_string()).expect_err("what the check refuses"), e),

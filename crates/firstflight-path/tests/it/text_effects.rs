@@ -453,7 +453,7 @@ fn an_mtu_is_the_size_of_full_packets() {
     }
 }
 
-/// What no text could say a value may: shares beyond all packets.
+/// Values that no text can express: shares beyond all packets.
 #[test]
 fn a_share_of_marks_or_losses_is_at_most_all() {
     let effects = Effects::default();

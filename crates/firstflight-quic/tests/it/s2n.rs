@@ -15,7 +15,7 @@ use tokio::net::UdpSocket;
 
 const OBJECT: usize = 1_000_000;
 
-/// What the controllers of a server did.
+/// Record of the controllers of a server.
 #[derive(Debug, Default)]
 struct Heard {
     arms: BTreeSet<String>,

@@ -156,7 +156,7 @@ impl Identifier {
             rounds.iter().zip(&idle).filter(|(_, idle)| !**idle).map(|(round, _)| round).collect();
         let mut scored = self.scored(&used);
         scored.sort_by(|a, b| b.likelihood.total_cmp(&a.likelihood));
-        // Who explains the recovery least badly is no sender if even that is far off.
+        // The candidate that explains the recovery least badly is no sender if even it is far off.
         let explains = |one: &&Scored| one.deviation <= FITS;
         if scored.iter().find(explains).and_then(|first| first.level).is_some_and(is_strange) {
             for one in &mut scored {

@@ -340,7 +340,7 @@ fn a_capture_that_is_cut_within_the_options_still_shows_the_link() {
 #[test]
 fn a_capture_of_the_receiving_end_is_refused() {
     let moments = transfer(LINK, 500);
-    // What the server sends arrives half a round trip later; what it hears left as much earlier.
+    // The server's packets arrive half a round trip later; packets to it left as much earlier.
     let half = LINK.rtt / 2 - 2_000;
     let mut shifted: Vec<(u64, Vec<u8>)> = packets(&moments, Ip::V4, true)
         .into_iter()

@@ -188,7 +188,7 @@ fn times_count_from_the_first_packet_also_where_the_table_begins_with_the_first_
     }
 }
 
-/// What the published code of BEST does, from its description: every rate of a round in a sorted
+/// The published code of BEST, from its description: every rate of a round in a sorted
 /// list, a clock that never shows zero. Returns at which ACK it decides, and for how many packets.
 fn published(rows: &[Row]) -> Option<(usize, u64)> {
     let clock = |now: u64| (now + 5_000_000) as u32;

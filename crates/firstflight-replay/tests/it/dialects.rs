@@ -333,7 +333,7 @@ fn contained_with_deltas(moments: &[Moment]) -> String {
     )
 }
 
-/// What has to be equal whatever wrote it down.
+/// Values that must be equal in every format.
 pub(crate) fn gist(row: &ConnectionRow) -> Vec<(String, Option<&'static str>, Option<u64>)> {
     row.startups.iter().map(|startup| (startup.arm.clone(), startup.reason, startup.ack)).collect()
 }

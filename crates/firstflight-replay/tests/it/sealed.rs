@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Cursor;
 
-/// How a connection is made.
+/// Properties of a connection.
 #[derive(Clone, Copy, Debug)]
 struct Style {
     two: bool,

@@ -85,7 +85,7 @@ pub(crate) enum Probe {
     Byte,
 }
 
-/// What is to happen. Shares are of 1000 packets.
+/// A scenario. Shares are of 1000 packets.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub seed: u64,
@@ -434,7 +434,7 @@ impl Connection {
         self.schedule(ready, What::Timer(u64::MAX));
     }
 
-    /// What an ACK of the receiver says of marks, in the flags.
+    /// Marks that an ACK of the receiver reports in its flags.
     fn count(&self) -> u16 {
         match self.plan.ecn {
             Ecn::Off => 0,
@@ -558,7 +558,7 @@ impl Connection {
             let room = self.edge.saturating_sub(self.nxt);
             let mut size = left.min(u64::from(self.plan.mss));
             if room < size {
-                // What fits, once nothing else is out.
+                // As much as fits, once nothing else is out.
                 size = if self.una == self.nxt { room } else { 0 };
             }
             if size == 0 {
@@ -947,7 +947,7 @@ pub(crate) fn along(packets: &[Packet], part: f64) -> Vec<Seen> {
 }
 
 fn pass(packet: &Packet, part: f64) -> Option<Seen> {
-    // How far it has come, of its own way. What is lost is lost half way.
+    // Progress on its own way. Lost packets are lost half way.
     let come = if packet.from_sender { part } else { 1.0 - part };
     let way = match packet.reached {
         Some(reached) => reached - packet.left,

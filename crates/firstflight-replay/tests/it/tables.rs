@@ -45,7 +45,7 @@ fn transfer(random: &mut Random) -> Transfer {
     Transfer { mss, rtt_us, acks }
 }
 
-/// How a table may be written.
+/// Form of a table.
 #[derive(Clone, Copy, Debug)]
 struct Style {
     /// The acknowledged bytes: name, and whether it is a running total.

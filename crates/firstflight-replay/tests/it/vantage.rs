@@ -14,7 +14,7 @@ fn cases(share: u64) -> u64 {
     if std::env::var_os("NIGHT").is_some() { share * 50 } else { share }
 }
 
-/// What came of a capture: the row of the download, or the refusal.
+/// Outcome of a capture: the row of the download, or the refusal.
 fn read(seen: &[Seen]) -> Result<ConnectionRow, String> {
     let (extent, replay) = replayed("x.pcap", pcap(seen, RAW));
     extent.map_err(|fault| fault.to_string())?;
@@ -22,7 +22,7 @@ fn read(seen: &[Seen]) -> Result<ConnectionRow, String> {
     if rows.len() == 1 { Ok(rows.remove(0)) } else { Err(format!("{} connections", rows.len())) }
 }
 
-/// What must not depend on how it was captured.
+/// Results that must not depend on the way of capturing.
 #[derive(Debug, PartialEq)]
 struct Numbers {
     bytes: u64,
@@ -106,7 +106,7 @@ fn echo(packets: &mut [Packet]) {
     }
 }
 
-/// How long an end takes to answer, ns.
+/// Response time of an end, ns.
 const TURN: u64 = 15_000;
 /// TTL of an IPv4 packet.
 const TTL: usize = 8;
@@ -171,7 +171,7 @@ fn captured_twice_is_as_captured_once() {
         let row = read(&doubled).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
         let capture = row.capture.as_ref().expect("a record");
         let about = format!("seed {seed}, {share} of 1000, {apart} ns: {capture:?}");
-        // Where some frames were captured twice, only an identification or a SACK block tells the copy
+        // If some frames were captured twice, only an identification or a SACK block tells the copy
         // of a duplicate ACK from the next one.
         let bare = !numbered && !good.plan.sack;
         if bare && share < 1000 && capture.trust == Trust::Doubtful {

@@ -300,7 +300,7 @@ fn udp(port: u16, inside: u32) -> Vec<u8> {
     header
 }
 
-/// What `behind` is, in UDP in IPv4.
+/// `behind` in UDP in IPv4.
 fn in_udp(port: u16, behind: &[u8], inside: u32) -> Vec<u8> {
     let inner = inside + behind.len() as u32;
     [four(17, inner + 8), udp(port, inner), behind.to_vec()].concat()

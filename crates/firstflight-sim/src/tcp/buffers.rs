@@ -98,7 +98,7 @@ pub struct ReceiveWindow {
     /// Room for data in the buffer.
     bytes: u64,
     most: u64,
-    /// How much of it the receiver offers, if that grows with the data that arrives.
+    /// Part of it that the receiver offers, if that grows with the data that arrives.
     offered: Option<u64>,
     mss: u64,
     rtt: Option<Nanos>,

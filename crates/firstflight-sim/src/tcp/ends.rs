@@ -27,7 +27,7 @@ pub struct Ends<S: Combined, L = Nobody> {
     receiver: Receiver,
     /// False claims of the receiver.
     lie: Option<Lie>,
-    /// How far it has falsely acknowledged, and when it may renege again.
+    /// Offset up to which it has falsely acknowledged, and the time of its next reneging.
     claimed: u64,
     renege_at: Time,
 }

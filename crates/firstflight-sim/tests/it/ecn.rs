@@ -82,7 +82,7 @@ fn a_path_that_clears_or_drops_ends_the_use_of_ecn() {
     }
 }
 
-/// Where queue management would mark, it drops packets without ECT; a capable path is used as by a
+/// Queue management drops packets without ECT instead of marking them; a capable path is used as by a
 /// sender that does not validate.
 #[test]
 fn without_ect_queue_management_drops_what_it_would_mark() {

@@ -117,7 +117,7 @@ impl Observer for Watcher {
     }
 }
 
-/// What one flow carries: mostly an object, else responses or a video with pauses.
+/// Data of one flow: mostly an object, else responses or a video with pauses.
 fn app(mut draw: impl FnMut(u64) -> u64) -> App {
     match draw(4) {
         0 => {

@@ -1,4 +1,4 @@
-//! What keeps a sender from sending: a largest pacing rate, the receiver's window, and the measure
+//! Limits of a sender: a largest pacing rate, the receiver's window, and the measure
 //! that names them.
 
 use crate::hosts::{MS, SECOND, controller, path};

@@ -31,7 +31,7 @@ fn run(text: &str, flows: &[(&str, App, u64)], seconds: u64) -> SharedOutcome {
     run_flows(&shared, plans, &arrangement, None).expect("the path carries it")
 }
 
-/// What a flow gets on the wire in a span of seconds, bit/s: 936 of 1000 bytes are its own.
+/// Rate of a flow on the wire over a span of seconds, bit/s: 936 of 1000 bytes are its own.
 fn rate(done: &SharedOutcome, flow: usize, from: usize, to: usize) -> u64 {
     done.between(from * 10, to * 10)[flow] * 8 * 1_000 / 936 / (to - from) as u64
 }

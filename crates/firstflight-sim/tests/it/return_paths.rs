@@ -13,7 +13,7 @@ fn host() -> tcp::Host {
     tcp::Host { mss: 1308, header: 40, ..tcp_every() }
 }
 
-/// What a run of one arm showed.
+/// Outcome of one arm.
 #[derive(Debug, Default)]
 struct Seen {
     /// First entry into conservative slow start: when, and with which window; and all entries.

@@ -54,7 +54,7 @@ fn scaled(arm: &str, host: Hosts, rule: &str, k: u64) -> Outcome {
     play(arm, host, &path, OBJECT_PACKETS * host.mss(), Nobody)
 }
 
-/// How far an arm may be from the scale: 1 %, since SACK options have the same bytes at any scale. These
+/// Allowed distance of an arm from the scale: 1 %, since SACK options have the same bytes at any scale. These
 /// arms have fixed amounts of their own:
 /// * `oracle` here gets a window in bytes, and `maxrate` is a rate: both are left out;
 /// * BBR's send quantum is at most 64 KiB;

@@ -224,7 +224,7 @@ fn flows_share_the_terminal_of_a_driven_way_back() {
     }
 }
 
-/// What the first RTT sample of each flow was: the smallest RTT at its first packet.
+/// The first RTT sample of each flow: the smallest RTT at its first packet.
 #[derive(Default)]
 struct FirstRtt(Vec<(u32, u64, u64)>);
 
@@ -265,7 +265,7 @@ fn a_handshake_waits_in_a_standing_queue_as_data_does() {
             panic!("two flows, not {:?}", seen.0)
         };
         assert_eq!(first, 8 * MS, "{}: nobody was there before time zero", host.transport());
-        // What a data packet of the standing flow waited at about that time, from its own
+        // The wait of a data packet of the standing flow at about that time, from its own
         // distribution of waits.
         let waits = (
             outcome.flows[0].queue_us.value_at_quantile(0.05) * 1000,

@@ -32,7 +32,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// What a plain list remembers of a segment.
+/// A segment in a plain list.
 #[derive(Clone, Copy, Debug)]
 struct Plain {
     start: u64,

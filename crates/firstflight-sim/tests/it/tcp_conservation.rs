@@ -103,7 +103,7 @@ fn trial(path: &Path, arm: &str, host: Host, object: u64, seed: u64) -> Outcome 
         .expect("the path carries full packets")
 }
 
-/// What holds for every outcome.
+/// Invariants of every outcome.
 fn check(outcome: &Outcome, object: u64) -> Result<(), TestCaseError> {
     prop_assert_eq!(
         outcome.stop,

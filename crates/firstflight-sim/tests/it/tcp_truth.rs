@@ -71,7 +71,7 @@ fn what_the_pipe_holds_beyond_path_and_queue_was_dropped_and_not_yet_noticed() {
             believed > holds + 150 * MSS,
             "{arm}: the pipe reaches only {believed} bytes, so this test shows nothing"
         );
-        // What one round trip holds beside the queue: the packet in service, and ACKs that wait for
+        // One round trip holds beside the queue: the packet in service, and ACKs that wait for
         // a second segment.
         assert!(
             real <= holds + 8 * MSS,

@@ -109,7 +109,7 @@ fn a_path_without_chance_is_the_same_for_every_seed() {
 
 // ---- T9: who sees which losses ----
 
-/// How many of the first n packets were dropped, for each n at which a step ended.
+/// Number of dropped packets among the first n, for each n at which a step ended.
 fn drops(arm: &str, ack_every: u32) -> std::collections::BTreeMap<u64, u64> {
     let host = Host { ack_every, ..Host::default() };
     let trial = Trial {

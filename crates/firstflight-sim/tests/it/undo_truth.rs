@@ -75,7 +75,7 @@ struct Open {
     lost: Vec<u64>,
 }
 
-/// What became of the trials.
+/// Counts of the trials' outcomes.
 #[derive(Clone, Debug, Default)]
 struct Tally {
     episodes: u64,

@@ -18,7 +18,7 @@ fn compared(path: &str, host: Hosts, repeat: u32) -> Comparison {
     plan.run(Keep::Events, &|| ()).expect("runs")
 }
 
-/// What stands in the element of that id.
+/// Text of the element of that id.
 fn element<'a>(page: &'a str, id: &str) -> &'a str {
     let (_, rest) = page.split_once(&format!("id=\"{id}\">")).expect(id);
     rest.split_once("</script>").expect("it ends").0

@@ -145,7 +145,7 @@ fn exit(code: i32) -> ! {
     }
 }
 
-/// What compilers call for copies and fills and a C library usually has. Volatile, so that they are not compiled into calls of themselves.
+/// Functions that compilers call for copies and fills and that a C library usually provides. Volatile, so that they are not compiled into calls of themselves.
 mod memory {
     #[unsafe(no_mangle)]
     unsafe extern "C" fn memcpy(to: *mut u8, from: *const u8, n: usize) -> *mut u8 {

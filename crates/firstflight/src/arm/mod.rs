@@ -224,13 +224,13 @@ pub const SHORT_NAMES: &[ShortName] = &[
 /// A named sender configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Arm {
-    /// How it starts.
+    /// Its startup.
     pub startup: StartupSpec,
-    /// How it avoids congestion.
+    /// Its congestion avoidance.
     pub avoidance: AvoidanceSpec,
-    /// How it recovers.
+    /// Its recovery.
     pub recovery: RecoverySpec,
-    /// What belongs to the sender.
+    /// Options of the sender.
     pub sender: SenderParams,
 }
 
@@ -257,7 +257,7 @@ pub enum ArmError<'a> {
         part: &'static str,
         /// The option.
         key: &'a str,
-        /// What the part has.
+        /// The part's options.
         known: &'static [OptionDoc],
     },
     /// The option does not take that value.
@@ -268,7 +268,7 @@ pub enum ArmError<'a> {
         key: &'a str,
         /// The value.
         value: &'a str,
-        /// What it takes.
+        /// Accepted values.
         values: &'static str,
     },
     /// The parts do not go together, or not with the transport.

@@ -91,7 +91,7 @@ impl Line {
         u32::try_from((i128::from(self.rtt_us) + rise).clamp(0, i128::from(MAX_US))).ok()
     }
 
-    /// How far `cwnd` exceeds the window expected for this round trip: the excess in bytes times
+    /// Excess of `cwnd` over the window expected for this round trip: the excess in bytes times
     /// the slope's numerator, and the numerator; `None` if there is no excess or no slope.
     fn excess(&self, cwnd: u64, rtt_us: u32) -> Option<(u128, u128)> {
         let away = i128::from(cwnd.min(MAX_BYTES)) - i128::from(self.through);

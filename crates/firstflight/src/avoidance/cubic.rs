@@ -169,7 +169,7 @@ struct Behind(u32);
 
 impl Behind {
     const UNIT: u64 = 1 << 12;
-    /// How far [`Behind::look_ahead`] looks ahead, in microseconds.
+    /// Time by which [`Behind::look_ahead`] looks ahead, in microseconds.
     const AHEAD: u64 = 8 * Behind::UNIT;
 
     /// Whether the curve is certain to lie below Reno's window.

@@ -1,4 +1,4 @@
-//! What a connection tells its controller once, at the start.
+//! Settings of a connection's controller, fixed at the start.
 
 use crate::event::{Context, EpochUse, SoFar, Transport};
 use crate::hint::{Advice, Hint};
@@ -10,13 +10,13 @@ named! {
     /// Which windows may grow where the application, and not the window, is the limit.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub enum Increase {
-        /// Those that are used: in slow start by half, else in full (RFC 9002 section 7.8). The default of QUIC.
+        /// Used windows: at least half full in slow start, else full (RFC 9002 section 7.8). The default of QUIC.
         #[default]
         Limited = "limited",
-        /// Those that were full in the last round, and in slow start those below twice the most outstanding (Linux). The default of TCP and of
+        /// Windows that were full in the last round, and in slow start those below twice the most outstanding (Linux). The default of TCP and of
         /// `profile=linux`.
         Linux = "linux",
-        /// Those below what the largest flight since the last cut allows.
+        /// Windows below the bound that the largest flight since the last cut sets.
         MaxFs = "maxfs",
         /// The same, and an unused window above that falls to it.
         Literal = "literal",
@@ -27,16 +27,16 @@ named! {
     /// Which new data lost during a TCP recovery makes its end the start of another.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub enum Relapse {
-        /// What was first sent in it and declared lost, even if it was repaired by then (RFC 5681 section 4.3).
+        /// Data first sent in it and declared lost, even if it was repaired by then (RFC 5681 section 4.3).
         #[default]
         Declared = "declared",
-        /// What is neither acknowledged nor SACKed by then (Linux).
+        /// Data neither acknowledged nor SACKed by then (Linux).
         Outstanding = "outstanding",
     }
 }
 
 named! {
-    /// What the ACK that ends a TCP recovery does for growth.
+    /// Growth on the ACK that ends a TCP recovery.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub enum Ending {
         /// It grows the window by what it newly delivered (Linux).
@@ -47,7 +47,7 @@ named! {
     }
 }
 
-/// What a connection tells its controller once, at the start.
+/// Settings of a connection's controller, fixed at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Config {
@@ -86,7 +86,7 @@ pub struct Config {
     /// Segments that slow start counts of one ACK at most; `None` counts all that is newly
     /// delivered. 1 in RFC 5681, 2 in RFC 3465.
     pub count: Option<u32>,
-    /// What is said of the path's rate: measured by earlier connections, for startups that jump, or
+    /// Hint of the path's rate: measured by earlier connections, for startups that jump, or
     /// advised by the network, for [`Config::advice`]. Too old ([`Hint::is_fresh`]), it is ignored.
     pub hint: Option<Hint>,
     /// Use of a hint that is the network's advice.

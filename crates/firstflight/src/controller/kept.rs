@@ -1,4 +1,4 @@
-//! What a controller keeps beside its window: how startup ended, whose episode is open, who repairs
+//! State of a controller beside its window: the exit from startup, the open episode, the policy that repairs
 //! in it, and what a false alarm would give back.
 
 use super::config::{Config, Ending, Relapse};
@@ -34,7 +34,7 @@ pub(super) enum Episode {
     Repair,
 }
 
-/// Who repairs. A startup's own recovery takes the place of the policy, of which only the settings
+/// The recovery in charge. A startup's own recovery takes the place of the policy, of which only the settings
 /// are needed meanwhile.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Repairer<R, P> {
@@ -42,7 +42,7 @@ pub(super) enum Repairer<R, P> {
     Own(OwnRecovery, P),
 }
 
-/// How a TCP recovery ends: what was configured, and what the present one is like. One byte, since
+/// End of a TCP recovery: the configured one, and the present one. One byte, since
 /// every connection reserves it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ends(u8);
@@ -83,7 +83,7 @@ impl Ends {
         !self.has(Ends::STILL)
     }
 
-    /// What began at the mark lasts until something above it is acknowledged.
+    /// Whether the episode lasts until something above its mark is acknowledged.
     pub(super) fn above(self) -> bool {
         self.has(Ends::ABOVE)
     }

@@ -1,4 +1,4 @@
-//! How much of a window is used: the flights of the last round trip, and Linux's view of them.
+//! Use of a window: the flights of the last round trip, and Linux's view of them.
 //!
 //! Follows, where a name says Linux: `tcp_cwnd_validate`, `tcp_is_cwnd_limited` and
 //! `tcp_cwnd_application_limited` of Linux 6.18 (behaviour, no text).
@@ -36,7 +36,7 @@ pub(super) struct Usage {
     since: Time,
     /// When something was last sent.
     pub(super) sent_at: Time,
-    /// Where that ended which was last sent and is no repeat.
+    /// End of the newest data sent that is no retransmission.
     new_to: Seq,
     /// The timeout that was in force then.
     pub(super) timeout: Nanos,

@@ -45,7 +45,7 @@ pub enum When {
     Delayed,
 }
 
-/// How the flight is measured.
+/// Measure of the flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Measure {
     /// Segments as they were sent, a lone FIN included.

@@ -15,7 +15,7 @@ use crate::named::named;
 use crate::units::{Nanos, Time};
 
 named! {
-    /// How a QUIC sender uses ECN.
+    /// Use of ECN by a QUIC sender.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum Ecn {
         /// Validates as RFC 9000 section 13.4.2 says; a path that marks every packet passes.

@@ -40,7 +40,7 @@ impl Default for Options {
     }
 }
 
-/// How congestion control responds to an expiry; the window becomes one segment each time.
+/// Response of congestion control to an expiry; the window becomes one segment each time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Response {
     /// Cut the threshold: first expiry of a series ([`crate::Timeout::Rto`]).

@@ -101,7 +101,7 @@ pub struct Transmission {
     pub nxt: Seq,
 }
 
-/// How a retransmission changes the mark that caused it.
+/// Change of a mark by the retransmission that it caused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum RepeatRule {
     /// The mark is cleared: the retransmission may be declared lost in turn (RACK, QUIC).
@@ -114,7 +114,7 @@ pub enum RepeatRule {
 /// Totals over the outstanding segments; changed only by the provided methods of [`Scoreboard`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
-    /// How a retransmission changes its mark.
+    /// Change of a mark by a retransmission.
     rule: RepeatRule,
     outstanding: u64,
     sacked: u64,

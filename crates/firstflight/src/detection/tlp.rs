@@ -39,7 +39,7 @@ pub struct Tail {
     pub rto: Option<Time>,
 }
 
-/// What the probe sends.
+/// Content of the probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A new segment.

@@ -64,7 +64,7 @@ impl Branch {
     }
 }
 
-/// What an episode is waiting for, or the branch of its last grant.
+/// Event that an episode is waiting for, or the branch of its last grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// Opened; its first ACK has not been seen.
@@ -89,7 +89,7 @@ impl Stage {
         }
     }
 
-    /// What opened the episode, if this is still its first ACK.
+    /// Cause of the episode, if this is still its first ACK.
     fn opening(self) -> Option<Cause> {
         match self {
             Stage::Opened => Some(Cause::Ack),

@@ -35,7 +35,7 @@ params! {
     /// Parameters.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params {
-        /// Where the halving stops.
+        /// Lower bound of the halving.
         pub floor: Floor = Floor::Target, "floor" [] "where the halving stops";
         /// LINUX halving-moderation: at exit the window is at most this many segments above the
         /// pipe: 3 in the kernel, 1 according to the talk, `None` for no limit.

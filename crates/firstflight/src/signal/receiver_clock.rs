@@ -22,7 +22,7 @@ pub struct ReceiverClock {
     stamp: u32,
     began: Time,
     rtt: Nanos,
-    /// How much earlier the clock reads than by the first ACK, because the return path has been
+    /// Time by which the clock reads earlier than by the first ACK, because the return path has been
     /// faster since.
     back: Nanos,
     /// Ticks since the first one.

@@ -258,7 +258,7 @@ fn low(seq: Seq) -> u32 {
     seq.0 as u32
 }
 
-/// How far `seq` is beyond `mark`; negative if before.
+/// Distance of `seq` beyond `mark`; negative if before.
 fn beyond(seq: Seq, mark: u32) -> i32 {
     low(seq).wrapping_sub(mark) as i32
 }

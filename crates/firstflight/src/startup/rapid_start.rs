@@ -31,7 +31,7 @@ use crate::signal::rtt_floor::RttFloor;
 use crate::units::{Nanos, Ratio, Seq, Time};
 
 named! {
-    /// How much RTT above the minimum counts as a queue.
+    /// RTT above the minimum that counts as a queue.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub enum Threshold {
         /// RAPID 3.2-3: `min(min_rtt + 4 ms, 1.10 * min_rtt)`.

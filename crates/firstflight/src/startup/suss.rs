@@ -83,7 +83,7 @@ struct Paced {
     /// The window at the end of the round, bytes.
     limit: u64,
     rate: Rate,
-    /// What is still clocked by ACKs leaves at once, the rest after the guard interval.
+    /// Packets still clocked by ACKs leave at once, the rest after the guard interval.
     guard: Train,
     /// Whether the guard interval has passed.
     begun: bool,

@@ -1,12 +1,12 @@
 //! ABBA: the model's vectors, where a line comes from and where it ends, and that nothing but faster
 //! growth is added to what it stands on.
 
-use crate::context::{self, avoiding};
+use crate::hooks::{self, Avoiding, avoiding};
 use crate::told::Told;
 use firstflight::avoidance::abba::{Abba, Over, Params};
 use firstflight::avoidance::abba_model::{Gain, Line, Point, micros};
 use firstflight::avoidance::{Avoidance, Cubic, Cut};
-use firstflight::event::{Context, Signal, Window};
+use firstflight::event::{Context, Signal};
 use firstflight::units::{MAX_BYTES, Nanos, Ratio, Time};
 use proptest::prelude::*;
 
@@ -22,43 +22,31 @@ fn fit(high: Point, low: Point) -> Line {
     Line::default().fit(high, low)
 }
 
-fn context() -> Context {
-    firstflight::with!(Context { srtt: Nanos::from_millis(110), ..context::quic(MSS) })
-}
+const CX: Context = hooks::quic_at(MSS, 110);
 
 fn cut(signal: Signal) -> Cut {
-    Cut { now: Time(0), signal, inflight_before: 0, flight: MAX_BYTES, from_slow_start: false }
+    hooks::cut(Time(0), signal, MAX_BYTES)
 }
 
-/// One sender on a clock of samples.
-struct Rig {
-    abba: Abba,
-    w: Window,
-    now: Time,
-}
+type Rig = Avoiding<Abba>;
 
 impl Rig {
     fn new(params: Params) -> Rig {
-        Rig { abba: Abba::new(params), w: avoiding(100_000), now: Time(0) }
+        Rig::of(Abba::new(params), 100_000, CX)
     }
 
     fn sample(&mut self, rtt_ms: f64, in_recovery: bool) {
-        self.now += Nanos::from_millis(1);
         let rtt = Nanos((rtt_ms * 1e6) as u64);
-        self.abba.on_rtt(self.now, rtt, self.w, in_recovery);
+        self.sampled(rtt, rtt, in_recovery);
     }
 
     fn cut(&mut self, signal: Signal) {
-        let left = self.abba.reduce(&cut(signal), self.w, &context());
-        self.w = Window { cwnd: left.cwnd, ssthresh: left.ssthresh };
+        self.reduce(signal, false);
     }
 
     fn grow(&mut self, acked: u64) -> u64 {
-        let before = self.w.cwnd;
-        let ack =
-            Told { now: self.now, acked, srtt: Some(Nanos::from_millis(100)), ..Told::default() };
-        self.abba.grow(&ack.ack(), acked, &mut self.w, &context());
-        self.w.cwnd - before
+        let srtt = Some(Nanos::from_millis(100));
+        self.grown(&Told { now: self.now, acked, srtt, ..Told::default() })
     }
 
     /// A window of 100 000 bytes at 120 ms is cut for a loss and shows 100 ms at 70 000 after it.
@@ -66,7 +54,7 @@ impl Rig {
         let mut rig = Rig::new(params);
         rig.sample(120.0, false);
         rig.cut(Signal::Loss);
-        rig.abba.on_recovery_end(rig.w);
+        rig.alg.on_recovery_end(rig.w);
         rig.sample(100.0, false);
         rig
     }
@@ -162,14 +150,14 @@ fn growth_yields_to_the_cut_until_the_window_is_well_past_it() {
             rig.w = avoiding(70_000);
             rig.sample(100_000.0, false);
             rig.cut(Signal::Loss);
-            rig.abba.on_recovery_end(rig.w);
+            rig.alg.on_recovery_end(rig.w);
             // CUBIC begins its epoch down here, and has nothing to add above.
             rig.grow(0);
             // From the origin to 100 s; then a sample that says there is no path at all.
             let edge = last + 1;
-            rig.w = avoiding(edge.max(rig.abba.high().map_or(0, |high| high.cwnd) * 2));
+            rig.w = avoiding(edge.max(rig.alg.high().map_or(0, |high| high.cwnd) * 2));
             rig.grow(0);
-            assert!(rig.abba.line().is_from_origin(), "{beta}");
+            assert!(rig.alg.line().is_from_origin(), "{beta}");
             rig.sample(0.001, false);
             rig.w = avoiding(last);
             assert!(rig.grow(12_000).abs_diff(most) <= 1, "{beta}, cap {cap}");
@@ -185,21 +173,21 @@ fn after_a_loss_the_smallest_sample_of_recovery_is_the_high_point() {
     let mut rig = Rig::new(Params::default());
     rig.sample(80.0, false);
     rig.cut(Signal::Loss);
-    assert_eq!((rig.abba.high(), rig.abba.low()), (Some(point(100_000, 80.0)), None));
+    assert_eq!((rig.alg.high(), rig.alg.low()), (Some(point(100_000, 80.0)), None));
     rig.sample(70.0, true);
     rig.sample(75.0, true);
-    rig.abba.on_recovery_end(rig.w);
-    assert_eq!(rig.abba.high(), Some(point(100_000, 70.0)));
-    assert_eq!(rig.abba.low(), Some(point(70_000, 70.0)), "with the window then");
-    assert_eq!((rig.abba.line().at(0), rig.abba.line().is_fit()), (Some(70_000), false), "flat");
+    rig.alg.on_recovery_end(rig.w);
+    assert_eq!(rig.alg.high(), Some(point(100_000, 70.0)));
+    assert_eq!(rig.alg.low(), Some(point(70_000, 70.0)), "with the window then");
+    assert_eq!((rig.alg.line().at(0), rig.alg.line().is_fit()), (Some(70_000), false), "flat");
     for (rtt_ms, low) in
         [(90.0, point(70_000, 70.0)), (70.0, point(70_000, 70.0)), (65.0, point(78_000, 65.0))]
     {
         rig.w = avoiding(78_000);
         rig.sample(rtt_ms, false);
-        assert_eq!(rig.abba.low(), Some(low), "after {rtt_ms} ms");
+        assert_eq!(rig.alg.low(), Some(low), "after {rtt_ms} ms");
     }
-    assert_eq!(rig.abba.line(), fit(point(100_000, 70.0), point(78_000, 65.0)));
+    assert_eq!(rig.alg.line(), fit(point(100_000, 70.0), point(78_000, 65.0)));
 }
 
 /// Shows ABBA 3.1-high.
@@ -207,7 +195,7 @@ fn after_a_loss_the_smallest_sample_of_recovery_is_the_high_point() {
 fn without_a_sample_the_smoothed_rtt_is_the_high_point() {
     let mut rig = Rig::new(Params::default());
     rig.cut(Signal::Loss);
-    assert_eq!(rig.abba.high(), Some(point(100_000, 110.0)));
+    assert_eq!(rig.alg.high(), Some(point(100_000, 110.0)));
 }
 
 /// Shows ABBA 3.1-high.
@@ -219,7 +207,7 @@ fn before_marks_the_floor_of_a_round_trip_is_the_high_point() {
     }
     rig.cut(Signal::Ecn);
     rig.sample(60.0, true);
-    assert_eq!(rig.abba.high(), Some(point(100_000, 96.0)), "what follows is not admitted");
+    assert_eq!(rig.alg.high(), Some(point(100_000, 96.0)), "what follows is not admitted");
 }
 
 /// Shows ABBA 3.4-beyond, ABBA 3.4-redraw.
@@ -231,19 +219,19 @@ fn well_past_the_cut_the_line_starts_at_the_origin() {
         let mut rig = Rig::new(firstflight::with!(Params { abe, ..Params::default() }));
         rig.sample(96.0, false);
         rig.cut(signal);
-        rig.abba.on_recovery_end(rig.w);
+        rig.alg.on_recovery_end(rig.w);
         rig.w = avoiding(edge);
         rig.grow(0);
-        assert!(!rig.abba.line().is_from_origin(), "{signal:?}: at {edge}");
+        assert!(!rig.alg.line().is_from_origin(), "{signal:?}: at {edge}");
         rig.w = avoiding(edge + 1);
         assert_eq!(rig.grow(0), 0);
-        assert_eq!(rig.abba.line(), Line::from_origin(edge + 1, 96_000), "{signal:?}");
-        // What was chased before stays: the larger prediction.
+        assert_eq!(rig.alg.line(), Line::from_origin(edge + 1, 96_000), "{signal:?}");
+        // The earlier target stays: the larger prediction.
         let mut rig = Rig::known(Params::default());
-        let target = rig.abba.line().at(130_001);
+        let target = rig.alg.line().at(130_001);
         rig.w = avoiding(130_001);
         rig.grow(0);
-        assert_eq!(Some(rig.abba.line()), target.map(|rtt| Line::from_origin(130_001, rtt)));
+        assert_eq!(Some(rig.alg.line()), target.map(|rtt| Line::from_origin(130_001, rtt)));
     }
 }
 
@@ -258,14 +246,14 @@ fn a_line_from_the_origin_is_drawn_once_and_without_a_line_before_through_the_fl
     rig.cut(Signal::Loss);
     // The window is back before recovery is over: the low point is no lower than the high one.
     rig.w = avoiding(100_000);
-    rig.abba.on_recovery_end(rig.w);
-    assert_eq!(rig.abba.line(), Line::default());
+    rig.alg.on_recovery_end(rig.w);
+    assert_eq!(rig.alg.line(), Line::default());
     rig.w = avoiding(130_001);
     rig.grow(0);
-    assert_eq!(rig.abba.line(), Line::from_origin(130_001, 96_000));
+    assert_eq!(rig.alg.line(), Line::from_origin(130_001, 96_000));
     rig.w = avoiding(140_000);
     rig.grow(0);
-    assert_eq!(rig.abba.line(), Line::from_origin(130_001, 96_000), "and stays");
+    assert_eq!(rig.alg.line(), Line::from_origin(130_001, 96_000), "and stays");
 }
 
 /// Shows ABBA 3-first.
@@ -275,15 +263,15 @@ fn without_a_cut_or_after_a_timeout_it_is_cubic() {
     rig.sample(100.0, false);
     rig.sample(50.0, false);
     rig.grow(1);
-    assert_eq!((rig.abba.high(), rig.abba.line()), (None, Line::default()));
+    assert_eq!((rig.alg.high(), rig.alg.line()), (None, Line::default()));
     let mut rig = Rig::known(Params::default());
-    rig.abba.on_rto(&context::timeout(rig.now, 0, rig.w), rig.w, &context());
+    rig.alg.on_rto(&hooks::timeout(rig.now, 0, rig.w), rig.w, &CX);
     rig.w = avoiding(200_000);
     rig.grow(1);
-    assert_eq!((rig.abba.high(), rig.abba.line()), (None, Line::default()));
+    assert_eq!((rig.alg.high(), rig.alg.line()), (None, Line::default()));
     let mut rig = Rig::known(Params::default());
-    rig.abba.on_persistent_congestion(rig.now);
-    assert_eq!((rig.abba.high(), rig.abba.line()), (None, Line::default()));
+    rig.alg.on_persistent_congestion(rig.now);
+    assert_eq!((rig.alg.high(), rig.alg.line()), (None, Line::default()));
 }
 
 /// Shows ABBA 4-larger, ABBA 4-carry.
@@ -305,14 +293,14 @@ fn the_larger_growth_counts_and_cubics_drops_the_rest() {
 fn a_cut_forgets_the_line_and_a_false_alarm_restores_it() {
     for over in [Over::Cubic, Over::Cuback] {
         let mut rig = Rig::known(firstflight::with!(Params { over, ..Params::default() }));
-        let (saved, line) = (rig.abba.save(), rig.abba.line());
+        let (saved, line) = (rig.alg.save(), rig.alg.line());
         assert!(line.is_fit());
         rig.cut(Signal::Loss);
-        assert_eq!(rig.abba.line(), Line::default());
+        assert_eq!(rig.alg.line(), Line::default());
         // At 110 ms the line shows no room for the window; at 100 ms it did.
         rig.sample(110.0, true);
-        rig.abba.restore(saved);
-        assert_eq!((rig.abba.line(), rig.abba.low()), (line, Some(point(70_000, 100.0))));
+        rig.alg.restore(saved);
+        assert_eq!((rig.alg.line(), rig.alg.low()), (line, Some(point(70_000, 100.0))));
         rig.w = avoiding(80_000);
         assert_eq!(rig.grow(40_000) / 1_000, 0, "the sample is no part of what was wrong");
         rig.sample(100.0, false);
@@ -325,13 +313,13 @@ fn a_cut_forgets_the_line_and_a_false_alarm_restores_it() {
 fn cubics_growth_counts_where_it_is_the_larger() {
     let mut plain = Cubic::default();
     let before = avoiding(100_000);
-    plain.reduce(&cut(Signal::Loss), before, &context());
+    plain.reduce(&cut(Signal::Loss), before, &CX);
     let mut rig = Rig::known(Params::default());
     let (mut larger, mut equal) = (0, 0);
     for tenth in 0..200_u64 {
         rig.now = Time(tenth * 100_000_000);
         // A room of one millisecond, or of eight, whatever the window.
-        let due = rig.abba.line().at(rig.w.cwnd).expect("a line");
+        let due = rig.alg.line().at(rig.w.cwnd).expect("a line");
         rig.sample(f64::from(due) / 1e3 - if tenth % 2 == 0 { 1.0 } else { 8.0 }, false);
         let mut beside = rig.w;
         let ack = Told {
@@ -340,7 +328,7 @@ fn cubics_growth_counts_where_it_is_the_larger() {
             srtt: Some(Nanos::from_millis(100)),
             ..Told::default()
         };
-        plain.grow(&ack.ack(), 10_000, &mut beside, &context());
+        plain.grow(&ack.ack(), 10_000, &mut beside, &CX);
         rig.grow(10_000);
         assert!(rig.w.cwnd >= beside.cwnd, "{} at {tenth}, CUBIC's {}", rig.w.cwnd, beside.cwnd);
         larger += u32::from(rig.w.cwnd > beside.cwnd);
@@ -415,18 +403,18 @@ proptest! {
             match kind {
                 0 => {
                     rig.cut(if amount % 2 == 0 { Signal::Loss } else { Signal::Ecn });
-                    let left = plain.reduce(&cut(Signal::Loss), avoiding(before), &context());
+                    let left = plain.reduce(&cut(Signal::Loss), avoiding(before), &CX);
                     prop_assert_eq!(rig.w.cwnd, left.cwnd, "cuts are CUBIC's");
                 }
-                1 => rig.abba.on_recovery_end(rig.w),
+                1 => rig.alg.on_recovery_end(rig.w),
                 2 => {
-                    rig.abba.on_rto(&context::timeout(rig.now, amount, rig.w), rig.w, &context());
-                    plain.on_rto(&context::timeout(rig.now, amount, rig.w), rig.w, &context());
+                    rig.alg.on_rto(&hooks::timeout(rig.now, amount, rig.w), rig.w, &CX);
+                    plain.on_rto(&hooks::timeout(rig.now, amount, rig.w), rig.w, &CX);
                 }
                 _ => {
                     let mut beside = avoiding(before);
                     let ack = Told { now: rig.now, acked: amount, srtt: Some(Nanos::from_millis(100)), ..Told::default() };
-                    plain.grow(&ack.ack(), amount, &mut beside, &context());
+                    plain.grow(&ack.ack(), amount, &mut beside, &CX);
                     rig.grow(amount);
                     prop_assert!(rig.w.cwnd <= before + before / 2 + amount, "half, or what slow ACKs add up to");
                     if !cuback {

@@ -1,81 +1,60 @@
 //! ABBA's first version: what its periods remember, when growth is faster and by how much, and when
 //! slow start has to look for the full queue again.
 
-use crate::context;
+use crate::hooks::{self, Avoiding};
 use crate::told::Told;
 use firstflight::avoidance::abba::{Abba, Over, Params, Version};
 use firstflight::avoidance::abba_first::Queue;
 use firstflight::avoidance::{Avoidance, Cubic, Cut};
 use firstflight::event::{Context, Signal, Window};
-use firstflight::units::{MAX_BYTES, Nanos, Ratio, Time, UNSET_SSTHRESH};
+use firstflight::units::{MAX_BYTES, Nanos, Ratio, UNSET_SSTHRESH};
 use proptest::prelude::*;
 
 const MSS: u64 = 1000;
-/// What CUBIC adds to a window of 100 000 bytes for 1000 that are acknowledged.
+/// CUBIC's growth of a window of 100 000 bytes for 1000 acknowledged bytes.
 const CUBICS: u64 = 10;
 
 fn millis(ms: f64) -> Nanos {
     Nanos((ms * 1e6) as u64)
 }
 
-/// One sender, told what a controller would tell it.
-struct Rig {
-    abba: Abba,
-    w: Window,
-    now: Time,
-}
+type Rig = Avoiding<Abba>;
 
 impl Rig {
-    fn new(params: Params) -> Rig {
-        let abba = Abba::new(firstflight::with!(Params { version: Version::First, ..params }));
-        Rig { abba, w: Window { cwnd: 100_000, ssthresh: 100_000 }, now: Time(0) }
+    fn first(params: Params) -> Rig {
+        let params = firstflight::with!(Params { version: Version::First, ..params });
+        Rig::of(Abba::new(params), 100_000, hooks::quic(MSS))
     }
 
     fn queue(&self) -> &Queue {
-        self.abba.queue().expect("the first version")
+        self.alg.queue().expect("the first version")
     }
 
     /// An ACK with a sample, and the smoothed RTT after it.
     fn ack(&mut self, rtt_ms: f64, srtt_ms: f64, in_recovery: bool) -> Told {
-        self.now += Nanos::from_millis(1);
-        let ack = Told {
-            now: self.now,
-            rtt: Some(millis(rtt_ms)),
-            srtt: Some(millis(srtt_ms)),
-            ..Told::default()
-        };
-        self.abba.on_rtt(self.now, millis(rtt_ms), self.w, in_recovery);
-        self.abba.on_ack(&ack.ack(), &context::quic(MSS));
-        ack
+        let told = self.sampled(millis(rtt_ms), millis(srtt_ms), in_recovery);
+        self.alg.on_ack(&told.ack(), &self.cx);
+        told
     }
 
-    fn sample(&mut self, rtt_ms: f64) {
+    fn seen(&mut self, rtt_ms: f64) {
         self.ack(rtt_ms, rtt_ms, false);
     }
 
-    fn cut(&mut self, signal: Signal, from_slow_start: bool) {
-        let cut =
-            Cut { now: self.now, signal, inflight_before: 0, flight: MAX_BYTES, from_slow_start };
-        let left = self.abba.reduce(&cut, self.w, &context::quic(MSS));
-        self.w = Window { cwnd: left.cwnd, ssthresh: left.ssthresh };
-    }
-
     /// Growth by so many bytes on an ACK that brings this sample.
-    fn grow(&mut self, acked: u64, rtt_ms: f64) -> u64 {
-        let before = self.w.cwnd;
-        let ack = Told { acked, ..self.ack(rtt_ms, rtt_ms, false) };
-        self.abba.grow(&ack.ack(), acked, &mut self.w, &context::quic(MSS));
-        self.w.cwnd - before
+    fn grows(&mut self, acked: u64, rtt_ms: f64) -> u64 {
+        let told = Told { acked, ..self.ack(rtt_ms, rtt_ms, false) };
+        self.grown(&told)
     }
 
     /// A first slow start that lost at 100 ms; the emptiest round trip was `bottom_ms`.
     fn full(params: Params, bottom_ms: f64) -> Rig {
-        let mut rig = Rig::new(params);
-        rig.sample(bottom_ms);
-        rig.cut(Signal::Loss, true);
+        let mut rig = Rig::first(params);
+        rig.seen(bottom_ms);
+        rig.reduce(Signal::Loss, true);
         rig.ack(100.0, 100.0, true);
         rig.ack(90.0, 95.0, true);
-        rig.abba.on_recovery_end(rig.w);
+        rig.alg.on_recovery_end(rig.w);
         rig
     }
 }
@@ -83,22 +62,22 @@ impl Rig {
 /// Shows ABBA1 3-bottom, ABBA1 4-threshold, ABBA1 5.2-sample, ABBA1 5.2-update.
 #[test]
 fn periods_between_cuts_say_where_the_bottom_is() {
-    let mut rig = Rig::new(Params::default());
-    rig.sample(70.0);
-    rig.sample(60.0);
+    let mut rig = Rig::first(Params::default());
+    rig.seen(70.0);
+    rig.seen(60.0);
     assert_eq!((rig.queue().bottom(), rig.queue().threshold()), (60_000, None), "no period over");
-    rig.cut(Signal::Loss, false);
+    rig.reduce(Signal::Loss, false);
     // 60 with a variance of 5: 60 - 5 is below the smallest sample, 60 - 2.5 below that and 2.
     assert_eq!((rig.queue().bottom(), rig.queue().threshold()), (60_000, Some(62_000)));
     rig.ack(50.0, 60.0, true);
     // The sample of a recovery is one of the connection and of no period.
     assert_eq!((rig.queue().bottom(), rig.queue().threshold()), (55_000, Some(57_500)));
-    rig.sample(54.0);
+    rig.seen(54.0);
     assert_eq!((rig.queue().bottom(), rig.queue().threshold()), (54_000, Some(56_000)));
-    rig.cut(Signal::Loss, false);
+    rig.reduce(Signal::Loss, false);
     // 59.25 with a variance of 5.25.
     assert_eq!((rig.queue().bottom(), rig.queue().threshold()), (54_000, Some(56_625)));
-    rig.cut(Signal::Loss, false);
+    rig.reduce(Signal::Loss, false);
     assert_eq!(rig.queue().threshold(), Some(56_625), "a period without a sample changes nothing");
 }
 
@@ -107,10 +86,10 @@ fn periods_between_cuts_say_where_the_bottom_is() {
 fn the_top_is_the_smoothed_round_trip_before_the_ack_that_ends_slow_starts_recovery() {
     assert_eq!(Rig::full(Params::default(), 60.0).queue().full(), Some(100_000));
     let mut rig = Rig::full(Params::default(), 60.0);
-    rig.cut(Signal::Loss, false);
+    rig.reduce(Signal::Loss, false);
     rig.ack(200.0, 200.0, true);
     rig.ack(200.0, 200.0, true);
-    rig.abba.on_recovery_end(rig.w);
+    rig.alg.on_recovery_end(rig.w);
     assert_eq!(rig.queue().full(), Some(100_000), "a cut in avoidance says nothing of the top");
 }
 
@@ -127,12 +106,12 @@ fn a_round_trip_of_growth_is_two_milliseconds_of_queue_within_bounds() {
     ] {
         let mut rig = Rig::full(firstflight::with!(Params { abe, ..Params::default() }), bottom_ms);
         if signal == Signal::Ecn {
-            rig.cut(signal, false);
-            rig.abba.on_recovery_end(rig.w);
+            rig.reduce(signal, false);
+            rig.alg.on_recovery_end(rig.w);
         }
         // CUBIC itself adds nothing yet.
         rig.w = Window { cwnd: 100_000, ssthresh: 50_000 };
-        assert_eq!(rig.grow(acked, bottom_ms), grown, "{what}");
+        assert_eq!(rig.grows(acked, bottom_ms), grown, "{what}");
     }
 }
 
@@ -148,28 +127,28 @@ fn growth_is_faster_only_at_the_bottom_of_a_queue_that_can_be_told_from_full() {
     ] {
         let mut rig = Rig::full(Params::default(), bottom_ms);
         rig.w = Window { cwnd: 100_000, ssthresh: 50_000 };
-        assert_eq!(rig.grow(1_000, rtt_ms) > CUBICS, faster, "{what}");
+        assert_eq!(rig.grows(1_000, rtt_ms) > CUBICS, faster, "{what}");
     }
     // 21/20 of the latest sample have to be below the full queue's round trip: 380.95 ms of 400.
     for (bottom_ms, faster) in [(380.9, true), (381.0, false), (385.0, false)] {
-        let mut rig = Rig::new(Params::default());
-        rig.sample(bottom_ms);
-        rig.cut(Signal::Loss, true);
+        let mut rig = Rig::first(Params::default());
+        rig.seen(bottom_ms);
+        rig.reduce(Signal::Loss, true);
         rig.ack(400.0, 400.0, true);
         rig.ack(390.0, 395.0, true);
-        rig.abba.on_recovery_end(rig.w);
+        rig.alg.on_recovery_end(rig.w);
         rig.w = Window { cwnd: 100_000, ssthresh: 50_000 };
-        assert_eq!(rig.grow(1_000, bottom_ms) > CUBICS, faster, "{bottom_ms} ms of 400");
+        assert_eq!(rig.grows(1_000, bottom_ms) > CUBICS, faster, "{bottom_ms} ms of 400");
     }
-    let mut unseen = Rig::new(Params::default());
-    unseen.sample(60.0);
-    unseen.cut(Signal::Loss, false);
+    let mut unseen = Rig::first(Params::default());
+    unseen.seen(60.0);
+    unseen.reduce(Signal::Loss, false);
     unseen.w = Window { cwnd: 100_000, ssthresh: 50_000 };
-    assert_eq!(unseen.grow(1_000, 60.0), CUBICS, "no top is known");
+    assert_eq!(unseen.grows(1_000, 60.0), CUBICS, "no top is known");
     let mut rig = Rig::full(Params::default(), 60.0);
     rig.w = Window { cwnd: 100_000, ssthresh: 50_000 };
     // 2/62 byte each, kept to the part.
-    assert_eq!((0..310).map(|_| rig.grow(1, 60.0)).sum::<u64>(), 10);
+    assert_eq!((0..310).map(|_| rig.grows(1, 60.0)).sum::<u64>(), 10);
 }
 
 /// Shows ABBA1 5.3-interval, ABBA1 5.3-twice, ABBA1 5.3-anew.
@@ -183,24 +162,16 @@ fn a_queue_that_stays_away_for_twice_the_time_to_fill_it_is_looked_for_anew() {
             let since = rig.now;
             assert_eq!(rig.w.cwnd, 70_000);
             // The epoch begins with this window.
-            rig.grow(0, 65.0);
+            rig.grows(0, 65.0);
             rig.now = since + millis(after_s * 1e3);
             rig.w.cwnd = 80_000;
-            rig.grow(1_000, 65.0);
+            rig.grows(1_000, 65.0);
             assert_eq!(rig.w.ssthresh == UNSET_SSTHRESH, anew, "after {after_s} s");
             if anew {
                 assert_eq!(rig.w.cwnd, 80_000, "with the window as it is");
                 // The loss that ends this slow start finds no plateau: no fast convergence.
-                rig.cut(Signal::Loss, true);
-                let plateau = |name| {
-                    let mut found = None;
-                    rig.abba.signals(&mut |signal, value| {
-                        if signal == name {
-                            found = Some(value);
-                        }
-                    });
-                    found
-                };
+                rig.reduce(Signal::Loss, true);
+                let plateau = |name| hooks::signal(name, |visit| rig.alg.signals(visit));
                 assert_eq!(plateau("w_max"), Some(80_000), "{over:?}");
             }
         }
@@ -215,17 +186,17 @@ fn a_small_window_is_back_in_renos_time() {
     for (after_ms, anew) in [(1_335.0, false), (1_350.0, true)] {
         let mut rig = Rig::full(Params::default(), 60.0);
         // An epoch with a window ten times as large, which another cut ends.
-        rig.grow(0, 65.0);
+        rig.grows(0, 65.0);
         rig.w.cwnd = 10_000;
-        rig.cut(Signal::Loss, false);
-        rig.abba.on_recovery_end(rig.w);
+        rig.reduce(Signal::Loss, false);
+        rig.alg.on_recovery_end(rig.w);
         assert_eq!(rig.w.cwnd, 7_000);
         let marked = Told { now: rig.now, ce: true, ..Told::default() };
-        rig.abba.on_ack(&marked.ack(), &context::quic(MSS));
+        rig.alg.on_ack(&marked.ack(), &hooks::quic(MSS));
         let since = rig.now;
-        rig.grow(0, 65.0);
+        rig.grows(0, 65.0);
         rig.now = since + millis(after_ms);
-        rig.grow(0, 65.0);
+        rig.grows(0, 65.0);
         assert_eq!(rig.w.ssthresh == UNSET_SSTHRESH, anew, "after {after_ms} ms");
     }
 }
@@ -245,27 +216,27 @@ fn a_queue_that_was_seen_or_marked_starts_the_time_anew_and_a_loss_does_not() {
     {
         let mut rig = Rig::full(Params::default(), 60.0);
         let since = rig.now;
-        rig.grow(0, 65.0);
+        rig.grows(0, 65.0);
         rig.now = since + Nanos::from_secs(5);
         match seen {
             Seen::Nothing => {}
             // 10 ms above the bottom.
             Seen::Queue => {
-                rig.grow(0, 70.0);
+                rig.grows(0, 70.0);
             }
             Seen::Marks => {
                 let ack = Told { now: rig.now, ce: true, ..Told::default() };
-                rig.abba.on_ack(&ack.ack(), &context::quic(MSS));
+                rig.alg.on_ack(&ack.ack(), &hooks::quic(MSS));
             }
             Seen::Loss => {
                 rig.w.cwnd = 100_000;
-                rig.cut(Signal::Loss, false);
-                rig.abba.on_recovery_end(rig.w);
-                rig.grow(0, 65.0);
+                rig.reduce(Signal::Loss, false);
+                rig.alg.on_recovery_end(rig.w);
+                rig.grows(0, 65.0);
             }
         }
         rig.now = since + millis(10_010.0);
-        rig.grow(0, 65.0);
+        rig.grows(0, 65.0);
         assert_eq!(rig.w.ssthresh == UNSET_SSTHRESH, anew, "{seen:?}");
     }
 }
@@ -274,13 +245,13 @@ fn a_queue_that_was_seen_or_marked_starts_the_time_anew_and_a_loss_does_not() {
 #[test]
 fn a_false_alarm_gives_back_all_but_the_time_of_the_last_queue() {
     let mut rig = Rig::full(Params::default(), 60.0);
-    rig.sample(50.0);
-    let (saved, before) = (rig.abba.save(), *rig.queue());
+    rig.seen(50.0);
+    let (saved, before) = (rig.alg.save(), *rig.queue());
     let marked = Told { now: rig.now + Nanos::from_secs(3), ce: true, ..Told::default() };
-    rig.abba.on_ack(&marked.ack(), &context::quic(MSS));
-    rig.cut(Signal::Loss, false);
+    rig.alg.on_ack(&marked.ack(), &hooks::quic(MSS));
+    rig.reduce(Signal::Loss, false);
     assert_ne!(rig.queue().threshold(), before.threshold());
-    rig.abba.restore(saved);
+    rig.alg.restore(saved);
     let after = *rig.queue();
     assert_eq!(
         (after.full(), after.bottom(), after.threshold()),
@@ -296,59 +267,59 @@ fn a_false_alarm_takes_back_no_sample_and_no_queue() {
     // Twice the time to fill the queue is 10 s; marks after 5 s stay seen.
     let mut rig = Rig::full(Params::default(), 60.0);
     let since = rig.now;
-    rig.grow(0, 65.0);
-    let (saved, w) = (rig.abba.save(), rig.w);
+    rig.grows(0, 65.0);
+    let (saved, w) = (rig.alg.save(), rig.w);
     rig.now = since + Nanos::from_secs(5);
     let marked = Told { now: rig.now, ce: true, srtt: Some(millis(65.0)), ..Told::default() };
-    rig.abba.on_ack(&marked.ack(), &context::quic(MSS));
-    rig.cut(Signal::Loss, false);
-    rig.abba.restore(saved);
+    rig.alg.on_ack(&marked.ack(), &hooks::quic(MSS));
+    rig.reduce(Signal::Loss, false);
+    rig.alg.restore(saved);
     rig.w = w;
     rig.now = since + millis(10_010.0);
-    rig.grow(0, 65.0);
+    rig.grows(0, 65.0);
     assert_ne!(rig.w.ssthresh, UNSET_SSTHRESH, "marks of a false alarm are marks");
 
     // The smallest sample: 60 with a variance of 5 makes a bottom of 55, but none below what was seen.
     let mut rig = Rig::full(Params::default(), 60.0);
     assert_eq!(rig.queue().bottom(), 60_000);
-    let saved = rig.abba.save();
+    let saved = rig.alg.save();
     rig.ack(40.0, 60.0, true);
-    rig.cut(Signal::Loss, false);
-    rig.abba.restore(saved);
+    rig.reduce(Signal::Loss, false);
+    rig.alg.restore(saved);
     assert_eq!(rig.queue().bottom(), 55_000);
 
     // The latest sample: at 60 ms the queue is drained, at 70 ms it is not.
     for (rtt_ms, faster) in [(60.0, true), (70.0, false)] {
         let mut rig = Rig::full(Params::default(), 60.0);
-        rig.sample(60.0);
+        rig.seen(60.0);
         rig.w = Window { cwnd: 100_000, ssthresh: 50_000 };
-        let saved = rig.abba.save();
+        let saved = rig.alg.save();
         rig.ack(rtt_ms, 60.0, true);
-        rig.abba.restore(saved);
+        rig.alg.restore(saved);
         let ack = Told { now: rig.now, acked: 1_000, srtt: Some(millis(60.0)), ..Told::default() };
-        rig.abba.grow(&ack.ack(), 1_000, &mut rig.w, &context::quic(MSS));
+        rig.alg.grow(&ack.ack(), 1_000, &mut rig.w, &hooks::quic(MSS));
         assert_eq!(rig.w.cwnd - 100_000 > CUBICS, faster, "after {rtt_ms} ms");
     }
 
     // The smoothed round trip before the ACK that ends a slow start's recovery is the full queue's.
-    let mut rig = Rig::new(Params::default());
-    rig.sample(60.0);
-    rig.cut(Signal::Loss, true);
-    let saved = rig.abba.save();
+    let mut rig = Rig::first(Params::default());
+    rig.seen(60.0);
+    rig.reduce(Signal::Loss, true);
+    let saved = rig.alg.save();
     rig.ack(100.0, 100.0, true);
-    rig.abba.restore(saved);
+    rig.alg.restore(saved);
     rig.ack(90.0, 95.0, true);
-    rig.abba.on_recovery_end(rig.w);
+    rig.alg.on_recovery_end(rig.w);
     assert_eq!(rig.queue().full(), Some(100_000));
 }
 
 /// Shows ABBA1 5.2-update: a timeout ends a period (D4).
 #[test]
 fn a_timeout_ends_a_period_and_says_nothing_of_the_top() {
-    let mut rig = Rig::new(Params::default());
-    rig.sample(60.0);
-    rig.abba.on_rto(&context::timeout(rig.now, 0, rig.w), rig.w, &context::quic(MSS));
-    rig.abba.on_recovery_end(rig.w);
+    let mut rig = Rig::first(Params::default());
+    rig.seen(60.0);
+    rig.alg.on_rto(&hooks::timeout(rig.now, 0, rig.w), rig.w, &hooks::quic(MSS));
+    rig.alg.on_recovery_end(rig.w);
     assert_eq!((rig.queue().threshold(), rig.queue().full()), (Some(62_000), None));
 }
 
@@ -360,9 +331,9 @@ proptest! {
     /// Shows ABBA1 4-ratio, ABBA 4-larger.
     #[test]
     fn it_only_adds_growth(steps in prop::collection::vec((0u8..8, 1u64..200_000, 1.0f64..400.0, 0u64..3_000), 1..120)) {
-        let mut rig = Rig::new(Params::default());
+        let mut rig = Rig::first(Params::default());
         let mut plain = Cubic::default();
-        let cx: Context = context::quic(MSS);
+        let cx: Context = hooks::quic(MSS);
         for (kind, amount, rtt_ms, passed_ms) in steps {
             rig.now += Nanos::from_millis(passed_ms);
             let before = rig.w;
@@ -370,18 +341,18 @@ proptest! {
                 0 | 1 => {
                     let from_slow_start = before.in_slow_start();
                     rig.ack(rtt_ms, rtt_ms, true);
-                    rig.cut(Signal::Loss, from_slow_start);
-                    let cut = Cut { now: rig.now, signal: Signal::Loss, inflight_before: 0, flight: MAX_BYTES, from_slow_start };
+                    rig.reduce(Signal::Loss, from_slow_start);
+                    let cut = Cut { from_slow_start, ..hooks::cut(rig.now, Signal::Loss, MAX_BYTES) };
                     prop_assert_eq!(rig.w.cwnd, plain.reduce(&cut, before, &cx).cwnd, "cuts are CUBIC's");
-                    rig.abba.on_recovery_end(rig.w);
+                    rig.alg.on_recovery_end(rig.w);
                 }
                 _ if before.in_slow_start() => {
-                    rig.sample(rtt_ms);
+                    rig.seen(rtt_ms);
                     rig.w.cwnd += amount;
                 }
                 _ => {
                     let mut beside = before;
-                    rig.grow(amount, rtt_ms);
+                    rig.grows(amount, rtt_ms);
                     let srtt = Some(millis(rtt_ms));
                     let ack = Told { now: rig.now, acked: amount, srtt, ..Told::default() };
                     plain.grow(&ack.ack(), amount, &mut beside, &cx);

@@ -42,7 +42,7 @@ fn random_histories_keep_every_invariant() {
     );
 }
 
-/// What an arm can be made of, and what histories are made of: here nothing is missing.
+/// The lists of parts of arms and of operations are complete.
 #[test]
 fn every_part_has_histories() {
     for (parts, played, list) in [

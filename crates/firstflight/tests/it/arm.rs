@@ -219,7 +219,7 @@ fn ends(values: &str) -> Option<([String; 2], [String; 2])> {
     Some(([text(first), text(last)], [under, text(last + 1)]))
 }
 
-/// What help says of an option is what it takes, to the last step.
+/// An option accepts the values that its help states, to the last step.
 #[test]
 fn every_range_is_the_one_that_help_gives() {
     let mut checked = 0;
@@ -388,7 +388,7 @@ fn each_part_shows_its_signals() {
         ("jumpstart", ""),
         ("oracle", ""),
     ];
-    // What is added has its signals in a test of its own.
+    // Further parts have their signals in a test of their own.
     for (name, _) in rows {
         assert!(STARTUPS.iter().any(|startup| startup.name == name), "{name} is a startup");
     }

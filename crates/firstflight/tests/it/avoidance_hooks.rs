@@ -1,12 +1,11 @@
 //! Hooks of congestion avoidance in any order: one chosen at run time does what it is, ABBA without a
 //! model what it stands on, and growth gets as far as `reach` says.
 
-use crate::context;
+use crate::hooks;
 use crate::told::Told;
 use firstflight::avoidance::abba::{self, Over, Version};
 use firstflight::avoidance::{
-    Abba, AnyAvoidance, Avoidance, Cuback, Cubic, Cut, Dctcp, Prague, Reno, cuback, cubic, dctcp,
-    prague,
+    Abba, AnyAvoidance, Avoidance, Cuback, Cubic, Dctcp, Prague, Reno, cuback, cubic, dctcp, prague,
 };
 use firstflight::event::{Context, Signal, Transport, Window};
 use firstflight::startup::Handover;
@@ -15,7 +14,7 @@ use proptest::prelude::*;
 
 const MSS: u64 = 1000;
 
-/// What happens next: which hook, by how much, how long after the one before.
+/// The next event: the hook, its amount, and the time since the one before.
 type Step = (u8, u64, u64);
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -52,7 +51,7 @@ impl<A: Avoidance> Sender<A> {
 
     fn step(&mut self, (kind, amount, after_ms): Step) -> Seen {
         let (rtt, srtt) = (Nanos::from_millis(20 + amount % 90), Nanos::from_millis(60));
-        let cx = firstflight::with!(Context { srtt, ..context::quic(MSS) });
+        let cx = firstflight::with!(Context { srtt, ..hooks::quic(MSS) });
         self.now += Nanos::from_millis(after_ms);
         self.acked += amount;
         let ack = Told {
@@ -72,15 +71,8 @@ impl<A: Avoidance> Sender<A> {
             0 => {
                 let signal = if amount % 2 == 0 { Signal::Loss } else { Signal::Ecn };
                 self.saved = self.avoidance.save();
-                let cut = Cut {
-                    now: self.now,
-                    signal,
-                    inflight_before: 0,
-                    flight: MAX_BYTES,
-                    from_slow_start: false,
-                };
-                let left = self.avoidance.reduce(&cut, self.w, &cx);
-                self.w = Window { cwnd: left.cwnd, ssthresh: left.ssthresh };
+                let cut = hooks::cut(self.now, signal, MAX_BYTES);
+                self.w = hooks::reduced(&mut self.avoidance, &cut, self.w, &cx);
                 if amount % 3 == 0 {
                     self.avoidance.restore(self.saved);
                 } else {
@@ -89,7 +81,7 @@ impl<A: Avoidance> Sender<A> {
             }
             1 => {
                 self.w.ssthresh =
-                    self.avoidance.on_rto(&context::timeout(self.now, amount, self.w), self.w, &cx);
+                    self.avoidance.on_rto(&hooks::timeout(self.now, amount, self.w), self.w, &cx);
             }
             2 => self.avoidance.on_persistent_congestion(self.now),
             3 => {
@@ -185,7 +177,7 @@ proptest! {
 
 /// A window of `cwnd` that ACKs of all of it grow within one round trip, and how far `reach` said.
 fn a_round<A: Avoidance>(avoidance: &mut A, now: Time, cwnd: u64, rtt: Nanos) -> (u64, u64) {
-    let cx = firstflight::with!(Context { srtt: rtt, ..context::quic(MSS) });
+    let cx = firstflight::with!(Context { srtt: rtt, ..hooks::quic(MSS) });
     let mut w = Window { cwnd, ssthresh: cwnd / 2 };
     let packets = cwnd / MSS;
     let ack =
@@ -227,14 +219,8 @@ fn follows_its_reach<A: Avoidance>(
 #[test]
 fn a_flight_of_the_window_grows_it_to_its_reach() {
     let rtt = Nanos::from_millis(100);
-    let cut = |now| Cut {
-        now,
-        signal: Signal::Loss,
-        inflight_before: 0,
-        flight: MAX_BYTES,
-        from_slow_start: false,
-    };
-    let cx = firstflight::with!(Context { srtt: rtt, ..context::quic(MSS) });
+    let cut = |now| hooks::cut(now, Signal::Loss, MAX_BYTES);
+    let cx = firstflight::with!(Context { srtt: rtt, ..hooks::quic(MSS) });
     let before = Window { cwnd: 1_000_000, ssthresh: 1_000_000 };
     let mut reno = Reno::default();
     let left = reno.reduce(&cut(Time(0)), before, &cx);
@@ -282,22 +268,16 @@ fn cuts_leave_a_factor_and_two_packets_at_least() {
     let rtt = Nanos::from_millis(50);
     for (name, avoidance, factor, least) in arms {
         for transport in [Transport::Quic, Transport::Tcp] {
-            let cx = firstflight::with!(Context { transport, srtt: rtt, ..context::quic(MSS) });
+            let cx = firstflight::with!(Context { transport, srtt: rtt, ..hooks::quic(MSS) });
             for (window, left) in [(100_000, factor), (2_100, 2_000), (1_200, 2_000)] {
                 let w = Window { cwnd: window, ssthresh: window };
                 let reduced = |signal| {
-                    let cut = Cut {
-                        now: Time(0),
-                        signal,
-                        inflight_before: window,
-                        flight: window,
-                        from_slow_start: false,
-                    };
+                    let cut = hooks::cut(Time(0), signal, window);
                     let left = { avoidance }.reduce(&cut, w, &cx);
                     (left.cwnd, left.ssthresh)
                 };
                 assert_eq!(reduced(Signal::Loss), (left, left), "{name}: a loss at {window}");
-                let rto = { avoidance }.on_rto(&context::timeout(Time(0), window, w), w, &cx);
+                let rto = { avoidance }.on_rto(&hooks::timeout(Time(0), window, w), w, &cx);
                 assert_eq!(rto, left, "{name}: a timeout with {window} in flight");
                 if window < 2 * MSS {
                     let least = if transport == Transport::Tcp { least } else { 2_000 };

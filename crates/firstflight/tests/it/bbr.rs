@@ -1,16 +1,16 @@
 //! BBR's startup: the figures of the draft, and the startup cases of its appendix, each by its
 //! name, over a bottleneck that this file keeps.
 
-use crate::context;
-use crate::rig::{MSS, Rig};
+use crate::hooks;
+use crate::rig::{self, MSS, Rig};
 use crate::told::{Hear, Told};
 
 use firstflight::signal::delivery::Delivery;
 use firstflight::startup::bbr::{Bbr, HandOver, Params};
 use firstflight::startup::{Handover, Leave, Pacing, Startup, Verdict};
 use firstflight::{
-    AnyController, Arm, Config, ExitReason, Nanos, Phase, Rate, Ratio, Ready, Sent, Seq, SoFar,
-    Time, Timeout, Transport, Window,
+    AnyController, Config, ExitReason, Nanos, Phase, Rate, Ratio, Ready, Sent, Seq, SoFar, Time,
+    Timeout, Transport, Window,
 };
 use std::collections::VecDeque;
 
@@ -46,7 +46,7 @@ pub(crate) struct Pipe {
     pub(crate) unseen: u64,
     /// Bytes in flight that ACKs tell of beside those that there are.
     pub(crate) hidden: u64,
-    /// What the queue holds, in bytes; a packet that finds it full is lost.
+    /// Size of the queue in bytes; a packet that finds it full is lost.
     pub(crate) queue: u64,
     /// A policer in front of it.
     pub(crate) policer: Option<Policer>,
@@ -67,7 +67,7 @@ pub(crate) struct Policer {
 impl Policer {
     fn passes(&mut self, now: u64) -> bool {
         let news = (now - self.at) * self.rate / 1_000_000_000;
-        // What a token is not whole for stays for the next packet.
+        // The remainder of a token stays for the next packet.
         self.at += news * 1_000_000_000 / self.rate;
         self.tokens = (self.tokens + news).min(self.bucket);
         let passes = self.tokens >= MSS;
@@ -78,10 +78,9 @@ impl Policer {
 
 impl Pipe {
     pub(crate) fn new(arm: &str, rate: u64, rtt: u64) -> Pipe {
-        let arm = Arm::parse(arm).unwrap_or_else(|error| panic!("`{arm}`: {error}"));
         let config = firstflight::with!(Config { initial_window: 10 * MSS, ..Config::quic(MSS) });
         Pipe {
-            c: arm.with_oracle(100 * MSS).controller(config, Time(0), Seq(0)),
+            c: rig::controller(arm, config),
             now: 0,
             rate,
             rtt,
@@ -107,13 +106,8 @@ impl Pipe {
     }
 
     pub(crate) fn signal(&self, name: &str) -> u64 {
-        let mut found = None;
-        self.c.signals(&mut |signal, value| {
-            if signal == name {
-                found = Some(value);
-            }
-        });
-        found.unwrap_or_else(|| panic!("no signal {name}"))
+        hooks::signal(name, |visit| self.c.signals(visit))
+            .unwrap_or_else(|| panic!("no signal {name}"))
     }
 
     fn offered(&self) -> bool {
@@ -332,7 +326,7 @@ fn achieving_expected_startup_bandwidth_on_a_link_with_aggregation() {
 #[test]
 fn rates_and_windows_of_the_formulas() {
     let mut bbr = Bbr::new(Params::default());
-    let cx = firstflight::with!(firstflight::Context { iw: 14_480, ..context::quic(1_448) });
+    let cx = firstflight::with!(firstflight::Context { iw: 14_480, ..hooks::quic(1_448) });
     assert_eq!(bbr.pacing(), Pacing::default(), "before a sample the usual rule");
     bbr.start(Time(0), Seq(0));
     bbr.on_rtt(Time(60 * MS), Nanos(60 * MS), &cx);
@@ -348,10 +342,10 @@ fn full_after(rates: &[u64]) -> Option<usize> {
 
 /// The same with these constants, the peer's window the limit from that round on.
 fn full_behind_a_peer(params: Params, rates: &[u64], from: usize) -> Option<usize> {
-    let cx = context::quic(1_000);
+    let cx = hooks::quic(1_000);
     let mut bbr = Bbr::new(params);
     bbr.start(Time(0), Seq(0));
-    // What the 1.024 us of a mark and whole bytes per second express exactly.
+    // Values that the 1.024 us of a mark and whole bytes per second express exactly.
     let (mut now, rtt) = (0, 102_400_000);
     let w = Window { cwnd: 1_000, ssthresh: u64::MAX };
     for (round, &rate) in (1..).zip(rates) {
@@ -450,14 +444,14 @@ pub(crate) struct Flights<S> {
     acked: u64,
     /// It got as far as Drain.
     pub(crate) drained: bool,
-    /// What was said when it left.
+    /// The verdict with which it left.
     left: Option<Leave>,
 }
 
 impl<S: Startup> Flights<S> {
     pub(crate) fn new(mut bbr: S) -> Flights<S> {
         bbr.start(Time(0), Seq(0));
-        let cx = context::quic(1_000);
+        let cx = hooks::quic(1_000);
         Flights { bbr, cx, now: 0, sent: 0, acked: 0, drained: false, left: None }
     }
 
@@ -554,7 +548,7 @@ fn rounds_of_losses_follow_each_other_while_there_are_losses() {
     }
 }
 
-/// What avoidance takes over is the BDP; by option, and only after losses, what a round
+/// Avoidance takes over the BDP; by option, and only after losses, the amount that a round
 /// has delivered if that is more.
 #[test]
 fn what_is_handed_over_after_losses_and_after_a_plateau() {
@@ -603,7 +597,7 @@ pub(crate) fn grows_up_to<S: Startup + Copy>(
 /// bring beyond the bandwidth since they last fell behind it on top.
 #[test]
 fn the_window_grows_to_two_bdps_and_what_acks_bring_in_bursts() {
-    let cx = context::quic(1_000);
+    let cx = hooks::quic(1_000);
     for aggregation in [false, true] {
         let mut bbr = Bbr::new(firstflight::with!(Params { aggregation, ..Params::default() }));
         bbr.start(Time(0), Seq(0));
@@ -653,7 +647,7 @@ fn the_window_grows_to_two_bdps_and_what_acks_bring_in_bursts() {
 /// Shows BBR cwnd-1: until the initial window is delivered it grows whatever the model says.
 #[test]
 fn next_to_nothing_is_known_until_the_initial_window_is_delivered() {
-    let cx = context::quic(1_000);
+    let cx = hooks::quic(1_000);
     for (acked, grows) in [(9_999, true), (10_000, false)] {
         let mut bbr = Bbr::new(Params::default());
         bbr.start(Time(0), Seq(0));
@@ -719,13 +713,13 @@ fn a_loss_of_the_timer_is_counted_and_cuts_nothing() {
 fn nothing_is_said_before_anything_was_sent() {
     let mut bbr = Bbr::new(Params::default());
     let w = Window { cwnd: 10_000, ssthresh: u64::MAX };
-    assert_eq!(bbr.sample(&Told::default().ack(), w, &context::quic(1_000)), Verdict::Stay);
+    assert_eq!(bbr.sample(&Told::default().ack(), w, &hooks::quic(1_000)), Verdict::Stay);
 }
 
 /// Shows BBR rate-short.
 #[test]
 fn a_span_below_the_smallest_rtt_gives_no_rate() {
-    let cx = context::quic(1_000);
+    let cx = hooks::quic(1_000);
     for (min_ms, rate) in [(30, Some(1_000 * 1_000 / 30)), (31, None)] {
         let mut delivery = Delivery::default();
         delivery.start(Time(0));
@@ -756,7 +750,7 @@ fn a_span_below_the_smallest_rtt_gives_no_rate() {
 /// Each ACK looks at the newest mark that it reaches, and each mark serves once.
 #[test]
 fn marks_are_reached_one_after_the_other() {
-    let cx = context::quic(1_000);
+    let cx = hooks::quic(1_000);
     let mut delivery = Delivery::default();
     delivery.start(Time(0));
     let send = |delivery: &mut Delivery, at_ms: u64, nxt: u64| {

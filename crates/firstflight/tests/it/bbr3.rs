@@ -2,7 +2,7 @@
 //! formulas by hand.
 
 use crate::bbr::{Flights, Pipe, Policer, grows_up_to};
-use crate::context;
+use crate::hooks;
 use crate::rig::{MSS, Rig};
 use crate::told::{Hear, Told};
 
@@ -33,13 +33,7 @@ fn state(pipe: &Pipe) -> State {
 
 /// A bound of the model, if it is set.
 fn bound(pipe: &Pipe, name: &str) -> Option<u64> {
-    let mut found = None;
-    pipe.c.signals(&mut |signal, value| {
-        if signal == name {
-            found = Some(value);
-        }
-    });
-    found
+    hooks::signal(name, |visit| pipe.c.signals(visit))
 }
 
 fn pipe(arm: &str, rate: u64, rtt: u64) -> Pipe {
@@ -221,7 +215,7 @@ fn exiting_probe_up_on_loss() {
     assert!(first <= most && first * 10 >= most * 7, "beta at the least: {first} of {most}");
     let volume = bound(&pipe, "bbr_inflight_shortterm").expect("and of the volume");
     assert!(volume * 2 >= pipe.bdp() && volume <= 2 * pipe.bdp(), "{volume} of {}", pipe.bdp());
-    // What 97.5 % of it delivers in each of ten rounds.
+    // Bytes that 97.5 % of it delivers in each of ten rounds.
     pipe.go(pipe.now / MS + 300, |_| false);
     let tenth = pipe.signal("bbr_bw");
     assert!(tenth * 100 <= first * 90 && tenth * 2 >= first, "round by round: {first}, {tenth}");
@@ -333,7 +327,7 @@ fn on_a_very_short_path_the_window_is_what_offload_needs() {
         (1_024_000, 10_240_000, 3 * 1_024_000, 3 * 1_024_000),
     ] {
         for (transport, due) in [(Transport::Quic, quic), (Transport::Tcp, tcp)] {
-            let cx = firstflight::with!(Context { transport, iw: bytes, ..context::quic(1_500) });
+            let cx = firstflight::with!(Context { transport, iw: bytes, ..hooks::quic(1_500) });
             let mut bbr = Bbr3::new(Params::default());
             bbr.start(Time(0), Seq(0));
             bbr.on_rtt(Time(0), Nanos::from_secs(1), &cx);
@@ -708,7 +702,7 @@ fn by_hand(bbr: &mut Bbr3, cx: &Context, w: Window, packets: u64, rtt: u64) -> u
 /// Shows BBR3 pace-init, BBR3 cwnd-1.
 #[test]
 fn rates_and_windows_of_the_formulas() {
-    let cx = firstflight::with!(Context { iw: 14_480, ..context::quic(1_448) });
+    let cx = firstflight::with!(Context { iw: 14_480, ..hooks::quic(1_448) });
     let mut bbr = Bbr3::new(Params::default());
     assert_eq!(bbr.pacing(), Pacing::default(), "before a sample the usual rule");
     let w = Window { cwnd: 14_480, ssthresh: u64::MAX };
@@ -787,7 +781,7 @@ fn a_loss_of_the_timer_is_counted_and_cuts_nothing() {
 /// The smallest RTT is what the last ten seconds had: less counts at once, more when that is over.
 #[test]
 fn a_smaller_rtt_counts_at_once_and_a_larger_one_after_ten_seconds() {
-    let cx = context::quic(1_000);
+    let cx = hooks::quic(1_000);
     let mut bbr = Bbr3::new(Params::default());
     let w = Window { cwnd: 10_000, ssthresh: u64::MAX };
     let start = by_hand(&mut bbr, &cx, w, 10, 60 * MS);
@@ -830,14 +824,14 @@ fn a_smaller_rtt_counts_at_once_and_a_larger_one_after_ten_seconds() {
 fn nothing_is_said_before_anything_was_sent() {
     let mut bbr = Bbr3::new(Params::default());
     let w = Window { cwnd: 10_000, ssthresh: u64::MAX };
-    assert_eq!(bbr.sample(&Told::default().ack(), w, &context::quic(1_000)), Verdict::Stay);
+    assert_eq!(bbr.sample(&Told::default().ack(), w, &hooks::quic(1_000)), Verdict::Stay);
 }
 
 /// Shows BBR3 probe-rtt: more than five seconds without a sample as small, not five.
 #[test]
 fn after_five_seconds_without_a_smaller_rtt_it_drains() {
     for (after, state) in [(5_000, State::Startup), (5_001, State::ProbeRtt)] {
-        let cx = context::quic(1_000);
+        let cx = hooks::quic(1_000);
         let mut bbr = Bbr3::new(Params::default());
         let w = Window { cwnd: 10_000, ssthresh: u64::MAX };
         let start = by_hand(&mut bbr, &cx, w, 10, 60 * MS);

@@ -2,9 +2,10 @@
 //! return paths on which it has to be silent, and its properties.
 
 use crate::ack_clock;
+use crate::hooks::{self, Alone};
 use crate::told::Told;
 
-use ack_clock::{FIVE_G, FOUR_G, GEO, LEO, Link, MSS, Return, context, lose, run};
+use ack_clock::{CX, FIVE_G, FOUR_G, GEO, LEO, Link, MSS, Return, run};
 use firstflight::signal::rate_histogram::{BINS, FineRate, RateHistogram};
 use firstflight::startup::best::{Best, Counts, FallbackParams, Outcome, Params, Why};
 use firstflight::startup::{ExitReason, Pacing, Startup, Verdict, hystart_plus_plus, search};
@@ -30,39 +31,17 @@ fn histogram(samples: impl IntoIterator<Item = FineRate>) -> RateHistogram {
     histogram
 }
 
-/// A flow fed by hand: rounds of ACKs.
-struct Rig {
-    best: Best,
-    w: Window,
-    cx: Context,
-    now: u64,
-    una: u64,
-    ts: Option<u32>,
-}
+type Rig = Alone<Best>;
 
 impl Rig {
     fn new(params: Params, cwnd_segments: u64) -> Rig {
-        let w = Window { cwnd: cwnd_segments * MSS, ssthresh: UNSET_SSTHRESH };
-        Rig { best: Best::new(params), w, cx: context(), now: 9_000 * MS, una: 0, ts: None }
+        let rig = Rig::of(Best::new(params), cwnd_segments * MSS, CX);
+        Rig { now: 9_000 * MS, ..rig }
     }
 
     fn ack(&mut self, gap: u64, bytes: u64, rtt: u64, nxt: u64) -> Verdict {
-        self.now += gap;
-        self.una += 1;
-        let ack = Told {
-            now: Time(self.now),
-            acked: bytes,
-            rtt: Some(Nanos(rtt)),
-            una: Seq(self.una),
-            nxt: Seq(nxt),
-            receiver_ts: self.ts,
-            ..Told::default()
-        };
-        let verdict = self.best.sample(&ack.ack(), self.w, &self.cx);
-        if let Verdict::Aim { ssthresh } = verdict {
-            self.w.ssthresh = ssthresh;
-        }
-        verdict
+        (self.now, self.una, self.nxt) = (self.now + gap, self.una + 1, nxt);
+        self.sample(&Told { acked: bytes, rtt: Some(Nanos(rtt)), ..self.record() })
     }
 
     /// One round: a silence, then these gaps, `bytes` each. Its first ACK ends the round before;
@@ -70,7 +49,7 @@ impl Rig {
     fn round(&mut self, rtt: u64, bytes: u64, gaps: &[u64]) -> (Verdict, Option<Outcome>) {
         let nxt = self.una + gaps.len() as u64 + 2;
         let verdict = self.ack(rtt, bytes, rtt, nxt);
-        let outcome = self.best.last_outcome();
+        let outcome = self.alg.last_outcome();
         for &gap in gaps {
             assert_eq!(
                 self.ack(gap, bytes, rtt, nxt),
@@ -197,14 +176,14 @@ fn row_5_acks_closer_than_20_us_are_merged() {
     for gap in [0].into_iter().chain([4 * US; 25]) {
         rig.ack(gap, MSS, 10 * MS, 1000);
     }
-    let pairs = rig.best.pairs();
+    let pairs = rig.alg.pairs();
     assert_eq!(pairs.offered(), 5, "25 gaps of 4 us are five samples");
     let median = pairs.quantile(50).unwrap();
     assert_eq!(median, rate(289_600), "5 x 1448 bytes in 20 us are 2896 Mbit/s, not {median:?}");
     rig.ack(20 * US - 1, MSS, 10 * MS, 1000);
-    assert_eq!(rig.best.pairs().offered(), 5, "19.999 us are too short");
+    assert_eq!(rig.alg.pairs().offered(), 5, "19.999 us are too short");
     rig.ack(1, MSS, 10 * MS, 1000);
-    assert_eq!(rig.best.pairs().offered(), 6, "20 us are enough");
+    assert_eq!(rig.alg.pairs().offered(), 6, "20 us are enough");
 }
 
 /// Shows BEST rtt-1.
@@ -224,7 +203,7 @@ fn row_7_one_ack_per_frame_is_late_or_inflated() {
         rig.round(grown_rtt, MSS, &[40 * MS; 14]);
         rig.round(grown_rtt, MSS, &[40 * MS; 14]);
         let (_, outcome) = rig.round(grown_rtt, MSS, &[40 * MS; 14]);
-        let (_, median, chunk) = rig.best.last_round();
+        let (_, median, chunk) = rig.alg.last_round();
         assert!(
             median.within_quarter(chunk),
             "spacing and chunks agree on the frame's rate: {median:?} and {chunk:?}"
@@ -246,7 +225,7 @@ fn row_8_compressed_acks_disagree_with_chunks() {
     let frames: Vec<u64> = gaps.iter().copied().cycle().take(103 * 12).collect();
     let mut rig = Rig::new(ALONE, 100);
     let (_, outcome) = rig.rounds(3, 600 * MS, MSS, &frames);
-    let (_, median, chunk) = rig.best.last_round();
+    let (_, median, chunk) = rig.alg.last_round();
     assert_eq!(outcome, Some(Outcome::Disagree), "spacing {median:?}, chunks {chunk:?}");
     assert!(
         chunk < rate(3_200) && median > rate(36_000),
@@ -284,7 +263,7 @@ fn bursts(hundredth_mbps: u64) -> Vec<u64> {
 /// than chunks at most.
 #[test]
 fn spacing_is_believed_while_chunks_grow() {
-    // What chunks would read of the round before and of this one in hundredths of Mbit/s, if they began and
+    // Rates that chunks would read of the round before and of this one in hundredths of Mbit/s, if they began and
     // ended with a burst; which rate counts.
     for (before, now, spacing) in
         [(1_700, 2_700, true), (2_500, 2_700, false), (2_700, 2_700, false), (2_700, 2_500, false)]
@@ -292,9 +271,9 @@ fn spacing_is_believed_while_chunks_grow() {
         let mut rig = Rig::new(ALONE, 20);
         rig.round(100 * MS, MSS, &bursts(before));
         rig.round(100 * MS, MSS, &bursts(now));
-        let (_, _, chunk_before) = rig.best.last_round();
+        let (_, _, chunk_before) = rig.alg.last_round();
         let (verdict, outcome) = rig.round(100 * MS, MSS, &[]);
-        let (_, median, chunk) = rig.best.last_round();
+        let (_, median, chunk) = rig.alg.last_round();
         assert_eq!(outcome, Some(Outcome::Set { why: Why::Pair }), "{before}, {now}");
         let Verdict::Aim { ssthresh } = verdict else { panic!("no threshold: {verdict:?}") };
         assert_eq!(4 * chunk.0 >= 5 * chunk_before.0, spacing, "{chunk_before:?}, then {chunk:?}");
@@ -325,11 +304,12 @@ fn the_receivers_clock_is_believed_if_rounds_agree_and_chunks_do_not_say_more() 
             for k in 0..=80 {
                 let gap = if k == 0 { 100 * MS } else { gap };
                 let passed = rig.now + gap - began;
-                rig.ts = (rate > 0).then(|| 5_000 + (passed * rate / 100 / MS) as u32);
+                rig.told.receiver_ts =
+                    (rate > 0).then(|| 5_000 + (passed * rate / 100 / MS) as u32);
                 rig.ack(gap, MSS, 100 * MS, nxt);
             }
         }
-        rig.ts = None;
+        rig.told.receiver_ts = None;
         let (verdict, outcome) = rig.round(100 * MS, MSS, &[]);
         assert_eq!(outcome, Some(Outcome::Set { why }), "{ticks:?}");
         let Verdict::Aim { ssthresh } = verdict else { panic!("no threshold: {verdict:?}") };
@@ -387,7 +367,7 @@ fn two_rounds_that_agree_set_the_threshold_above_the_window_only() {
                 ssthresh.abs_diff(bdp) <= 2,
                 "the threshold is the BDP of {bdp}, not {ssthresh}"
             );
-            assert_eq!(rig.best.aim(), Some(ssthresh), "and it is on record");
+            assert_eq!(rig.alg.aim(), Some(ssthresh), "and it is on record");
         } else {
             assert!(silent(outcome), "what sets the threshold says so: {verdict:?}");
         }
@@ -458,7 +438,7 @@ fn a_threshold_left_by_a_loss_is_never_raised() {
         rig.round(100 * MS, MSS, &vec![gap_at(2_000); 30]);
         assert_eq!(rig.w.ssthresh, 100 * MSS, "the estimate lies above it and changes nothing");
     }
-    assert_eq!(rig.best.reached(), ExitReason::Threshold, "nor does it take the credit");
+    assert_eq!(rig.alg.reached(), ExitReason::Threshold, "nor does it take the credit");
 }
 
 #[test]
@@ -472,8 +452,8 @@ fn the_threshold_follows_later_rounds_until_slow_start_ends() {
         "at 24 Mbit/s the BDP is 300 000, not {}",
         rig.w.ssthresh
     );
-    assert_eq!(rig.best.reached(), ExitReason::Estimate, "meeting it is BEST's exit");
-    assert!(!rig.best.armed(), "after which it is done");
+    assert_eq!(rig.alg.reached(), ExitReason::Estimate, "meeting it is BEST's exit");
+    assert!(!rig.alg.armed(), "after which it is done");
 }
 
 /// Shows BEST skip-1.
@@ -496,10 +476,10 @@ fn holes_application_limits_and_sacks_give_no_samples() {
     for (name, counts, ack) in table {
         let mut rig = Rig::new(ALONE, 100);
         rig.ack(0, MSS, 100 * MS, 1000);
-        rig.best.sample(&ack.ack(), rig.w, &rig.cx);
-        assert_eq!(rig.best.pairs().offered() == 1, counts, "{name}: counts = {counts}");
+        rig.alg.sample(&ack.ack(), rig.w, &rig.cx);
+        assert_eq!(rig.alg.pairs().offered() == 1, counts, "{name}: counts = {counts}");
         assert_eq!(
-            rig.best.counts().skipped_acks,
+            rig.alg.counts().skipped_acks,
             u16::from(!counts),
             "{name}: skipped ACKs are counted"
         );
@@ -533,14 +513,14 @@ fn below_two_milliseconds_it_does_nothing() {
     for (rtt, off) in [(2 * MS - 1, true), (2 * MS, false)] {
         let mut rig = Rig::new(ALONE, 100);
         rig.rounds(3, rtt, MSS, &[30 * US; 20]);
-        assert_eq!(rig.best.status().rounds == Some(0), off, "RTT {rtt} ns: off = {off}");
+        assert_eq!(rig.alg.status().rounds == Some(0), off, "RTT {rtt} ns: off = {off}");
     }
 }
 
 /// Shows BEST path-1, BEST path-2.
 #[test]
 fn a_step_of_the_rtt_and_a_new_level_restart_the_estimation() {
-    let restarts = |rig: &Rig| rig.best.counts().restarts;
+    let restarts = |rig: &Rig| rig.alg.counts().restarts;
     let gaps = vec![gap_at(2_000); 30];
     for (step, restart) in [(8 * MS, 0), (8 * MS + 1, 1)] {
         let mut rig = clear(ALONE, 20);
@@ -548,7 +528,7 @@ fn a_step_of_the_rtt_and_a_new_level_restart_the_estimation() {
         rig.round(100 * MS - step, MSS, &[]);
         assert_eq!(restarts(&rig), restart, "a step of {step} ns");
         assert_eq!(
-            rig.best.last_outcome() == Some(Outcome::Unstable),
+            rig.alg.last_outcome() == Some(Outcome::Unstable),
             restart == 1,
             "after a restart nothing supports the round"
         );
@@ -583,7 +563,7 @@ fn around_a_known_reassignment_nothing_is_measured() {
         rig.ack(0, MSS, 100 * MS, 1000);
         rig.ack(100 * US, MSS, 100 * MS, 1000);
         assert_eq!(
-            rig.best.pairs().offered() > 0,
+            rig.alg.pairs().offered() > 0,
             measured,
             "{offset_ms} ms after it: measured = {measured}"
         );
@@ -600,13 +580,13 @@ fn what_was_measured_before_a_known_reassignment_is_forgotten() {
     for _ in 0..3 {
         rig.ack(100 * US, MSS, 100 * MS, 1000);
     }
-    assert!(rig.best.pairs().offered() > 0, "half a period away it measures");
+    assert!(rig.alg.pairs().offered() > 0, "half a period away it measures");
     rig.ack(7_400 * MS, MSS, 100 * MS, 1000);
-    assert_eq!(rig.best.pairs().offered(), 0, "100 ms before the next one nothing is left");
-    rig.best.on_timeout(Timeout::Rto, Time(0), Seq(0));
+    assert_eq!(rig.alg.pairs().offered(), 0, "100 ms before the next one nothing is left");
+    rig.alg.on_timeout(Timeout::Rto, Time(0), Seq(0));
     rig.ack(100 * US, MSS, 100 * MS, 1000);
     rig.ack(100 * US, MSS, 100 * MS, 1000);
-    assert_eq!(rig.best.pairs().offered(), 0, "and who starts afresh still knows of it");
+    assert_eq!(rig.alg.pairs().offered(), 0, "and who starts afresh still knows of it");
 }
 
 /// Whatever runs beside it.
@@ -619,11 +599,11 @@ fn a_false_alarm_gives_back_what_a_loss_took() {
         FallbackParams::Search(search::Params::default()),
     ] {
         let mut rig = clear(firstflight::with!(Params { fallback, ..Params::DEFAULT }), 20);
-        let saved = rig.best.save();
-        lose(&mut rig.best, rig.w);
-        assert_ne!(rig.best.save(), saved, "a loss ends it, with {fallback:?}");
-        rig.best.restore(saved);
-        assert_eq!(rig.best.save(), saved, "and a false alarm does not, with {fallback:?}");
+        let saved = rig.alg.save();
+        rig.lose();
+        assert_ne!(rig.alg.save(), saved, "a loss ends it, with {fallback:?}");
+        rig.alg.restore(saved);
+        assert_eq!(rig.alg.save(), saved, "and a false alarm does not, with {fallback:?}");
     }
 }
 
@@ -633,17 +613,17 @@ type Event = fn(&mut Best);
 #[test]
 fn a_loss_ends_it_timeouts_and_idle_start_it_afresh_and_a_false_alarm_resumes_it() {
     let mut rig = clear(Params::DEFAULT, 20);
-    let saved = rig.best.save();
-    lose(&mut rig.best, rig.w);
-    let rounds = rig.best.status().rounds;
+    let saved = rig.alg.save();
+    rig.lose();
+    let rounds = rig.alg.status().rounds;
     rig.round(100 * MS, MSS, &[]);
     assert_eq!(
-        (rig.best.armed(), rig.best.status().rounds),
+        (rig.alg.armed(), rig.alg.status().rounds),
         (false, rounds),
         "after a loss no round is evaluated"
     );
-    rig.best.restore(saved);
-    assert!(rig.best.armed(), "a false alarm resumes it");
+    rig.alg.restore(saved);
+    assert!(rig.alg.armed(), "a false alarm resumes it");
 
     let table: [(&str, Event); 3] = [
         ("RTO", |b| b.on_timeout(Timeout::Rto, Time(0), Seq(0))),
@@ -651,14 +631,10 @@ fn a_loss_ends_it_timeouts_and_idle_start_it_afresh_and_a_false_alarm_resumes_it
         ("start", |b| b.start(Time(0), Seq(0))),
     ];
     for (name, event) in table {
-        lose(&mut rig.best, rig.w);
-        event(&mut rig.best);
-        let state = (
-            rig.best.armed(),
-            rig.best.status().rounds,
-            rig.best.aim(),
-            rig.best.pairs().offered(),
-        );
+        rig.lose();
+        event(&mut rig.alg);
+        let state =
+            (rig.alg.armed(), rig.alg.status().rounds, rig.alg.aim(), rig.alg.pairs().offered());
         assert_eq!(state, (true, Some(0), None, 0), "{name} re-arms it with nothing measured");
     }
 }
@@ -682,7 +658,7 @@ fn the_fallback_decides_where_best_is_silent() {
             inflight: 900 * MSS,
             ..Told::default()
         };
-        verdict = best.sample(&ack.ack(), w, &context());
+        verdict = best.sample(&ack.ack(), w, &CX);
         if verdict != Verdict::Stay {
             break;
         }
@@ -694,11 +670,11 @@ fn the_fallback_decides_where_best_is_silent() {
         "BEST is over, its fallback is not"
     );
     let ack = Told { acked: MSS, inflight: 800 * MSS, ..Told::default() };
-    let Verdict::Hold { cwnd } = best.sample(&ack.ack(), w, &context()) else {
+    let Verdict::Hold { cwnd } = best.sample(&ack.ack(), w, &CX) else {
         panic!("draining goes on")
     };
     w.cwnd = cwnd;
-    let grown = best.grow(&ack.ack(), MSS, &mut w, &context());
+    let grown = best.grow(&ack.ack(), MSS, &mut w, &CX);
     assert_eq!((w.cwnd, grown.leftover), (800 * MSS, 0), "and nothing grows meanwhile");
 }
 
@@ -799,12 +775,8 @@ fn the_release_period_of_a_return_path_is_learned() {
         });
         let mut best = Best::new(ALONE);
         run(&mut best, &Link { back, ..LEO }, Nanos::from_millis(400), false);
-        let mut found = 0;
-        best.signals(&mut |name, value| {
-            if name == "best_release_period_ns" {
-                found = value;
-            }
-        });
+        let found = hooks::signal("best_release_period_ns", |visit| best.signals(visit));
+        let found = found.unwrap_or(0);
         let due = period.filter(|_| learned).unwrap_or(0) * MS;
         assert!(found.abs_diff(due) <= due / 10, "{found} ns of {period:?} ms");
     }
@@ -903,11 +875,11 @@ fn the_tick_is_checked_against_the_local_clock_once() {
         let mut rig = Rig::new(ALONE, 100);
         let start = rig.now;
         while rig.now < start + 1_100 * MS {
-            rig.ts =
+            rig.told.receiver_ts =
                 Some(0xffff_ff00_u32.wrapping_add(((rig.now - start) / (tick_us * US)) as u32));
             rig.ack(MS, MSS, 100 * MS, u64::MAX);
         }
-        assert_eq!(rig.best.checked_tick_ms(), expected, "ticks of {tick_us} us");
+        assert_eq!(rig.alg.checked_tick_ms(), expected, "ticks of {tick_us} us");
     }
 }
 
@@ -916,13 +888,13 @@ fn receiver_rate(gaps: &[u64], ticks: u32, packets_per_tick: u32) -> FineRate {
     let mut rig = Rig::new(ALONE, 100);
     let n = ticks * packets_per_tick;
     for i in 0..=n {
-        rig.ts = Some(1000 + i / packets_per_tick);
+        rig.told.receiver_ts = Some(1000 + i / packets_per_tick);
         rig.ack(gaps[i as usize % gaps.len()], MSS, 600 * MS, u64::from(n) + 2);
     }
     rig.una = u64::from(n) + 10;
-    rig.ts = Some(5000);
+    rig.told.receiver_ts = Some(5000);
     rig.ack(600 * MS, MSS, 600 * MS, u64::MAX);
-    rig.best.last_round().0
+    rig.alg.last_round().0
 }
 
 /// Shows BEST clock-1, BEST clock-2.
@@ -989,7 +961,7 @@ proptest! {
     ) {
         let params = firstflight::with!(Params { percentile, min_samples, queue_hint: hint, reassigned_at: at.map(Time), ..Params::DEFAULT });
         let mut best = Best::new(params);
-        let cx = firstflight::with!(Context { mss, iw, paced: pacing.is_some(), pacing_rate: pacing.map(Rate), ..context() });
+        let cx = firstflight::with!(Context { mss, iw, paced: pacing.is_some(), pacing_rate: pacing.map(Rate), ..CX });
         let mut w = Window { cwnd, ssthresh: UNSET_SSTHRESH };
         for ack in &acks {
             match best.sample(&ack.ack(), w, &cx) {
@@ -1012,8 +984,8 @@ proptest! {
         let mut rig = Rig::new(ALONE, 100);
         for (i, (acks, gap)) in rounds.iter().enumerate() {
             rig.round(100 * MS, MSS, &vec![gap * US; *acks]);
-            prop_assert_eq!(rig.best.status().rounds, Some(i as u32), "the first ACK of a round ends the one before");
-            prop_assert_eq!(total(rig.best.counts()), i as u32, "and counts one outcome: {:?}", rig.best.counts());
+            prop_assert_eq!(rig.alg.status().rounds, Some(i as u32), "the first ACK of a round ends the one before");
+            prop_assert_eq!(total(rig.alg.counts()), i as u32, "and counts one outcome: {:?}", rig.alg.counts());
         }
     }
 
@@ -1037,8 +1009,8 @@ proptest! {
         for _ in 0..groups {
             merged.ack(20 * US, 5 * MSS, rtt_ms * MS, nxt);
         }
-        prop_assert_eq!(single.best.pairs(), merged.best.pairs(), "spacing");
-        let (one, other) = (single.best.chunk(), merged.best.chunk());
+        prop_assert_eq!(single.alg.pairs(), merged.alg.pairs(), "spacing");
+        let (one, other) = (single.alg.chunk(), merged.alg.chunk());
         prop_assert!(one == other, "chunks: {one:?} and {other:?}");
     }
 
@@ -1052,7 +1024,7 @@ proptest! {
         let replay = || {
             let mut best = Best::default();
             best.start(Time(1_000_000_000), Seq(0));
-            let verdicts: Vec<_> = log.iter().map(|(ack, w)| (best.sample(&ack.ack(), *w, &ack.within(&context())), best.last_outcome())).collect();
+            let verdicts: Vec<_> = log.iter().map(|(ack, w)| (best.sample(&ack.ack(), *w, &ack.within(&CX)), best.last_outcome())).collect();
             (best, verdicts)
         };
         let (again, verdicts) = replay();

@@ -2,9 +2,10 @@
 //! slides.
 
 use crate::ack_clock;
+use crate::hooks::{self, Alone};
 use crate::told::Told;
 
-use ack_clock::{FIVE_G, FOUR_G, GEO, LEO, Link, MSS, Report, Return, context, lose, run};
+use ack_clock::{CX, FIVE_G, FOUR_G, GEO, LEO, Link, MSS, Report, Return, run};
 use firstflight::startup::best_published::{
     BestPublished, CAPACITY, Params, estimate, percentile_index, threshold_packets,
 };
@@ -16,7 +17,7 @@ const MS: u64 = 1_000_000;
 const US: u64 = 1_000;
 const LIMIT: Nanos = Nanos::from_secs(60);
 
-/// Where an ACK lies in its round.
+/// Position of an ACK in its round.
 #[derive(Clone, Copy)]
 enum Place {
     /// At or before the mark.
@@ -26,22 +27,12 @@ enum Place {
 }
 use Place::{Crossing, Inside};
 
-/// A flow fed by hand, with one ACK in its first round.
-struct Rig {
-    best: BestPublished,
-    w: Window,
-    cx: Context,
-    now: u64,
-    mark: u64,
-    delivered: u64,
-}
+/// One ACK in its first round; `nxt` is the mark that ends the round.
+type Rig = Alone<BestPublished>;
 
 impl Rig {
     fn new(params: Params) -> Rig {
-        let mut best = BestPublished::new(params);
-        best.start(Time(7_000 * MS), Seq(1000));
-        let w = Window { cwnd: 16 * MSS, ssthresh: UNSET_SSTHRESH };
-        let mut rig = Rig { best, w, cx: context(), now: 7_000 * MS, mark: 1000, delivered: 0 };
+        let mut rig = Rig::of(BestPublished::new(params), 16 * MSS, CX).begun(7_000 * MS, 1000);
         rig.ack(1000, 0, 30_000, Inside);
         rig
     }
@@ -49,25 +40,20 @@ impl Rig {
     /// An ACK `us` after the last, for `bytes`, through both hooks.
     fn ack(&mut self, us: u64, bytes: u64, rtt_us: u64, place: Place) -> Verdict {
         self.now += us * US;
-        self.delivered += bytes;
-        let una = match place {
-            Inside => self.mark,
-            Crossing => self.mark + 1,
-        };
+        self.told.delivered += bytes;
+        self.una = self.nxt + u64::from(matches!(place, Crossing));
         let ack = Told {
-            now: Time(self.now),
             acked: bytes,
             rtt: Some(Nanos::from_micros(rtt_us)),
-            una: Seq(una),
-            nxt: Seq(una + 1000),
-            delivered: self.delivered,
-            ..Told::default()
+            nxt: Seq(self.una + 1000),
+            ..self.record()
         };
-        let verdict = self.best.sample(&ack.ack(), self.w, &ack.within(&self.cx));
-        let mut w = self.w;
-        self.best.grow(&ack.ack(), bytes, &mut w, &ack.within(&self.cx));
+        let verdict = self.sample(&ack);
+        let w = self.w;
+        self.grow(&ack);
+        self.w = w;
         if matches!(place, Crossing) && self.cx.limited {
-            self.mark = una + 1000;
+            self.nxt = self.una + 1000;
         }
         verdict
     }
@@ -88,7 +74,7 @@ impl Rig {
             }
             self.ack(us, bytes, crossing_rtt_us, Crossing);
             let verdict = self.ack(us, bytes, rtt_us, Inside);
-            if self.best.status().rounds == Some(count) {
+            if self.alg.status().rounds == Some(count) {
                 return verdict;
             }
         }
@@ -187,7 +173,7 @@ fn it_decides_when_round_four_is_over_and_once_only() {
         let verdict = rig.rounds(round, 20, mbps(100), (300_000, 300_000));
         assert_eq!(verdict, Verdict::Stay, "the decision is sticky, round {round}");
     }
-    let counts = rig.best.counts();
+    let counts = rig.alg.counts();
     assert_eq!(
         (counts.decided, counts.not_due, counts.sticky),
         (1, 4, 4),
@@ -217,7 +203,7 @@ fn a_median_of_zero_decides_nothing_and_is_asked_again_until_round_seven() {
         Verdict::Stay,
         "one ACK per 40 ms is below 1 Mbit/s"
     );
-    let counts = rig.best.counts();
+    let counts = rig.alg.counts();
     assert_eq!(
         (counts.decided, counts.zero_median),
         (0, 4),
@@ -237,7 +223,7 @@ fn the_last_round_it_decides_after_is_the_seventh() {
         let mut rig = Rig::new(Params::PUBLISHED);
         rig.rounds(zero_rounds, 20, (40_000, 1448), (600_000, 600_000));
         rig.rounds(zero_rounds + 1, 40, mbps(144), (600_000, 600_000));
-        let decided = rig.best.counts().decided == 1;
+        let decided = rig.alg.counts().decided == 1;
         assert_eq!(
             decided, decides,
             "{zero_rounds} rounds counted, then a clear one: decides = {decides}"
@@ -252,7 +238,7 @@ fn an_undecided_flow_decides_again_after_256_rounds() {
     rig.rounds(255, 3, (40_000, 1448), (600_000, 600_000));
     rig.rounds(5, 20, mbps(144), (600_000, 600_000));
     assert_eq!(
-        rig.best.counts().decided,
+        rig.alg.counts().decided,
         1,
         "the counter of rounds wraps to 0 and passes 4 once more"
     );
@@ -297,8 +283,8 @@ fn only_the_first_300_samples_of_a_round_count() {
     for _ in 0..CAPACITY + 50 {
         rig.ack(1000, 200 * 125, 30_000, Inside);
     }
-    assert_eq!(usize::from(rig.best.samples()), CAPACITY, "no more are counted");
-    assert_eq!(rig.best.percentile(), 200, "and the median is one of those that are");
+    assert_eq!(usize::from(rig.alg.samples()), CAPACITY, "no more are counted");
+    assert_eq!(rig.alg.percentile(), 200, "and the median is one of those that are");
 }
 
 /// Shows BESTPUB gate-1, BESTPUB gate-2.
@@ -314,12 +300,12 @@ fn sampling_waits_for_sixteen_segments_and_for_an_old_epoch() {
     ];
     for (cwnd, epoch_age, samples) in table {
         let mut rig = Rig::new(Params::PUBLISHED);
-        let before = rig.best.samples();
+        let before = rig.alg.samples();
         rig.w.cwnd = cwnd;
         rig.cx.young_epoch = Context::is_young(epoch_age);
         rig.ack(1000, MSS, 30_000, Inside);
         assert_eq!(
-            rig.best.samples() > before,
+            rig.alg.samples() > before,
             samples,
             "cwnd {cwnd}, epoch {epoch_age:?}: samples = {samples}"
         );
@@ -332,17 +318,17 @@ fn rounds_end_strictly_after_the_mark_and_only_while_the_window_is_the_limit() {
     let mut rig = Rig::new(Params::PUBLISHED);
     rig.rounds(2, 10, mbps(10), (30_000, 20_000));
     rig.ack(1000, MSS, 20_000, Inside);
-    assert_eq!(rig.best.round_rtt_us(), Some(20_000), "at the mark the round goes on");
+    assert_eq!(rig.alg.round_rtt_us(), Some(20_000), "at the mark the round goes on");
     rig.cx.limited = false;
     rig.ack(1000, MSS, 20_000, Crossing);
     assert_eq!(
-        rig.best.round_rtt_us(),
+        rig.alg.round_rtt_us(),
         Some(20_000),
         "and past it while the window is not the limit"
     );
     rig.cx.limited = true;
     rig.ack(1000, MSS, 20_000, Crossing);
-    assert_eq!(rig.best.round_rtt_us(), None, "past it, a round ends and its RTT is wiped");
+    assert_eq!(rig.alg.round_rtt_us(), None, "past it, a round ends and its RTT is wiped");
 }
 
 /// Shows BESTPUB reset-1.
@@ -351,21 +337,21 @@ fn a_timeout_forgets_the_decision_and_nothing_else_does() {
     let decided = || {
         let mut rig = Rig::new(Params::PUBLISHED);
         rig.rounds(5, 20, mbps(144), (600_000, 600_000));
-        assert_eq!(rig.best.reached(), ExitReason::Estimate, "it set the threshold");
+        assert_eq!(rig.alg.reached(), ExitReason::Estimate, "it set the threshold");
         rig
     };
     let mut rig = decided();
-    rig.best.on_timeout(Timeout::Rto, Time(rig.now), Seq(rig.mark));
+    rig.alg.on_timeout(Timeout::Rto, Time(rig.now), Seq(rig.nxt));
     assert_eq!(
-        (rig.best.reached(), rig.best.status().rounds),
+        (rig.alg.reached(), rig.alg.status().rounds),
         (ExitReason::Threshold, Some(0)),
         "after an RTO it starts over"
     );
     let mut rig = decided();
-    lose(&mut rig.best, rig.w);
-    rig.best.on_idle(Time(rig.now), Seq(rig.mark));
+    rig.lose();
+    rig.alg.on_idle(Time(rig.now), Seq(rig.nxt));
     assert_eq!(
-        (rig.best.reached(), rig.best.status().rounds),
+        (rig.alg.reached(), rig.alg.status().rounds),
         (ExitReason::Estimate, Some(5)),
         "loss and idle change nothing"
     );
@@ -384,7 +370,7 @@ fn the_clock_wraps_after_71_minutes() {
     };
     best.start(Time(wrap - 100 * US), Seq(0));
     for ack in [ack(wrap - 80 * US, 10_000), ack(wrap + 80 * US, 12_896)] {
-        best.sample(&ack.ack(), w, &ack.within(&context()));
+        best.sample(&ack.ack(), w, &ack.within(&CX));
     }
     assert_eq!(best.rates().last(), Some(&4000), "10 000 bytes in the first 20 us");
     assert_eq!(best.rates().first(), Some(&144), "2896 bytes in the 160 us across the wrap");
@@ -400,14 +386,14 @@ fn bytes_sacked_out_of_order_count_when_the_hole_is_filled() {
         sacked,
         ..Told::default()
     };
-    let (now, delivered) = (rig.now, rig.delivered);
+    let (now, delivered) = (rig.now, rig.told.delivered);
     let hole = ack(now + MS, delivered + 9 * MSS, 9 * MSS);
     for ack in [hole, ack(now + 2 * MS, delivered + 10 * MSS, 0)] {
-        rig.best.sample(&ack.ack(), rig.w, &ack.within(&rig.cx));
+        rig.alg.sample(&ack.ack(), rig.w, &ack.within(&rig.cx));
     }
     // 10 x 1448 x 8 / 1000 us.
     assert_eq!(
-        rig.best.rates(),
+        rig.alg.rates(),
         [0, 0, 115],
         "nothing while the hole is open, then one giant sample"
     );
@@ -431,12 +417,8 @@ fn on_the_links_of_the_slides_it_aims_at_the_bdp() {
             let link = Link { ack_every, ..link };
             let mut best = BestPublished::default();
             let report = run(&mut best, &link, LIMIT, false);
-            let mut decided = 0;
-            best.signals(&mut |name, value| {
-                if name == "best_decided_mbps" {
-                    decided = value;
-                }
-            });
+            let decided = hooks::signal("best_decided_mbps", |visit| best.signals(visit));
+            let decided = decided.unwrap_or(0);
             assert_eq!(decided, rate, "{}: the median is {rate} Mbit/s, not {decided}", link.name);
             let [(at, cwnd, aim)] = report.aims[..] else {
                 panic!("{}: one decision, not {:?}", link.name, report.aims)
@@ -572,7 +554,7 @@ proptest! {
         }
         let mut rig = Rig::new(firstflight::with!(Params { percentile, set_ssthresh: false, ..Params::PUBLISHED }));
         rig.rounds(2, 10, mbps(100), (30_000, 30_000));
-        let mut array: Vec<u16> = rig.best.rates().to_vec();
+        let mut array: Vec<u16> = rig.alg.rates().to_vec();
         for &(us, bytes) in &samples {
             rig.ack(us, bytes, 30_000, Inside);
             if array.len() < CAPACITY {
@@ -580,8 +562,8 @@ proptest! {
                 array.insert(array.partition_point(|&other| other <= rate), rate);
             }
             let expected = array[percentile_index(array.len() as u16, percentile)];
-            prop_assert_eq!(rig.best.percentile(), expected, "percentile {} of {} samples", percentile, array.len());
-            prop_assert!(rig.best.rates().is_sorted() && usize::from(rig.best.samples()) == array.len(), "{} samples", array.len());
+            prop_assert_eq!(rig.alg.percentile(), expected, "percentile {} of {} samples", percentile, array.len());
+            prop_assert!(rig.alg.rates().is_sorted() && usize::from(rig.alg.samples()) == array.len(), "{} samples", array.len());
         }
     }
 
@@ -595,8 +577,8 @@ proptest! {
             let mut best = BestPublished::default();
             best.start(Time(1_000_000_000), Seq(0));
             for (ack, w) in &log {
-                best.sample(&ack.ack(), *w, &ack.within(&context()));
-                best.grow(&ack.ack(), ack.acked, &mut w.clone(), &ack.within(&context()));
+                best.sample(&ack.ack(), *w, &ack.within(&CX));
+                best.grow(&ack.ack(), ack.acked, &mut w.clone(), &ack.within(&CX));
             }
             best
         };
@@ -611,12 +593,12 @@ proptest! {
         percentile in any::<u8>(),
     ) {
         let mut best = BestPublished::new(firstflight::with!(Params { percentile, ..Params::PUBLISHED }));
-        let cx = firstflight::with!(Context { mss, ..context() });
+        let cx = firstflight::with!(Context { mss, ..CX });
         for (now, rtt, una, nxt, delivered) in rows {
             let ack = Told { now: Time(now), rtt: Some(Nanos(rtt)), una: Seq(una), nxt: Seq(nxt), delivered, ..Told::default() };
             let mut w = Window { cwnd: delivered, ssthresh: UNSET_SSTHRESH };
             best.sample(&ack.ack(), w, &ack.within(&cx));
-            best.grow(&ack.ack(), delivered % (1 << 30), &mut w, &ack.within(&context()));
+            best.grow(&ack.ack(), delivered % (1 << 30), &mut w, &ack.within(&CX));
         }
     }
 }

@@ -9,7 +9,7 @@ use firstflight::{Congestion, ExitReason, Nanos, Phase, Ready, Seq, Time, Timeou
 use proptest::prelude::*;
 
 const ARM: &str = "careful(saved=300,rtt=600)";
-/// What went out and came back before the flight that the examples begin with.
+/// Bytes sent and acknowledged before the flight that the examples begin with.
 const FIRST: u64 = 10;
 
 /// The first round trip is acknowledged and `flight` packets are out; the next burst may jump.
@@ -235,7 +235,7 @@ fn an_ack_of_the_handshake_is_not_the_first_round_trip() {
     assert_eq!((rig.c.cwnd(), rig.c.phase()), ((FIRST + 1) * MSS, Phase::Startup));
 }
 
-/// Where nothing was saved it is slow start, and by option HyStart++, ACK by ACK.
+/// Without saved values it is slow start, and by option HyStart++, ACK by ACK.
 #[test]
 fn without_a_saved_set_it_is_what_it_grows_by() {
     for (careful, usual) in [

@@ -2,8 +2,8 @@
 //! whatever a chirp brings back.
 
 use crate::plumb_path::signal;
+use crate::rig;
 use crate::told::{Hear, Told};
-use firstflight::arm::Arm;
 use firstflight::startup::ExitReason;
 use firstflight::startup::chirping::{Sample, Shape, analyse, averaged, is_alive};
 use firstflight::{
@@ -189,7 +189,7 @@ struct Line {
 impl Line {
     fn new(arm: &str, mbps: u64, rtt_ms: u64, every: u64) -> Line {
         let config = firstflight::with!(Config { initial_window: 10 * MSS, ..Config::quic(MSS) });
-        let mut c = Arm::parse(arm).expect("an arm").controller(config, Time(0), Seq(0));
+        let mut c = rig::controller(arm, config);
         let rtt = rtt_ms * MS;
         c.on_handshake_rtt(Time(0), Nanos(rtt));
         Line {
@@ -408,7 +408,7 @@ fn without_a_pacer_or_with_another_window_it_is_slow_start() {
         });
         let run = |arm: &str| {
             let mut line = Line::new(arm, 100, 20, 1);
-            line.c = Arm::parse(arm).expect("an arm").controller(base, Time(0), Seq(0));
+            line.c = rig::controller(arm, base);
             line.c.on_handshake_rtt(Time(0), Nanos(20 * MS));
             (0..200).for_each(|_| _ = line.step());
             (line.c.cwnd(), line.sent_at.len())

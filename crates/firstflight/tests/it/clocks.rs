@@ -19,7 +19,7 @@ const TICKS: [u64; 6] = [US, 100 * US, MS, 4 * MS, 10 * MS, 15_600 * US];
 const PATHS: [u64; 8] =
     [100 * US, 300 * US, 600 * US, 2 * MS, 12 * MS, 40 * MS, 200 * MS, 1_000 * MS];
 
-/// What a clock with this tick shows.
+/// Reading of a clock with this tick.
 fn shown(at: u64, tick: u64) -> u64 {
     at / tick * tick
 }

@@ -12,7 +12,7 @@ use rig::{MSS, RTT, Rig, START, config};
 
 const BOTH: [Transport; 2] = [Transport::Quic, Transport::Tcp];
 
-/// What the avoidance remembers: `w_max`, `cwnd_prior`, `K` and `w_est` of the running epoch.
+/// State of the avoidance: `w_max`, `cwnd_prior`, `K` and `w_est` of the running epoch.
 fn curve(r: &Rig) -> [Option<u64>; 4] {
     ["w_max", "cwnd_prior", "k_us", "w_est"].map(|name| r.signal(name))
 }
@@ -728,7 +728,7 @@ fn positions_are_only_compared() {
     }
 }
 
-// What a testbed reads off it.
+// State that a testbed reads.
 
 #[test]
 fn a_state_is_what_the_controller_and_the_ack_say() {

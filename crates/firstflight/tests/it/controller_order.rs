@@ -18,7 +18,7 @@ type Log = Rc<RefCell<Vec<String>>>;
 
 struct Begin {
     log: Log,
-    /// What the sample hook answers.
+    /// Verdict of the sample hook.
     verdict: Rc<RefCell<Verdict>>,
 }
 
@@ -182,7 +182,7 @@ fn timer(una: u64, tx_lost: u64) -> Told {
 }
 
 impl Watched {
-    /// What one ACK called, in order.
+    /// Hooks that one ACK called, in order.
     fn calls(&mut self, ack: &Told) -> Vec<String> {
         self.log.borrow_mut().clear();
         self.c.hear(ack);

@@ -3,7 +3,7 @@
 //! at all is `any_history.rs`; here the right answer is known.
 
 use crate::told::Told;
-use crate::{context, hand_fed};
+use crate::{hand_fed, hooks};
 
 use firstflight::avoidance::{Cubic, Reno, reno};
 use firstflight::controller::Controller;
@@ -781,7 +781,7 @@ fn the_oracle_that_knows_the_rate_fills_the_path_with_the_first_ack() {
 /// a timeout or a pause makes it slow start. It asks for packets that leave only until the jump has left.
 #[test]
 fn the_oracle_that_knows_the_rate_waits_for_its_flight_and_gives_up_on_trouble() {
-    let cx = firstflight::with!(Context { iw: 30 * MSS, ..context::quic(MSS) });
+    let cx = firstflight::with!(Context { iw: 30 * MSS, ..hooks::quic(MSS) });
     let jumped = || {
         let mut oracle = Oracle::new(300 * MSS, true);
         let mut w = Window { cwnd: 30 * MSS, ssthresh: UNSET_SSTHRESH };
@@ -818,7 +818,7 @@ fn the_oracle_that_knows_the_rate_waits_for_its_flight_and_gives_up_on_trouble()
         |oracle| oracle.on_idle(Time(0), Seq(60)),
         |oracle| assert_eq!(oracle.reached(), ExitReason::Oracle),
         |oracle| {
-            let (w, cx) = (Window { cwnd: MSS, ssthresh: MSS }, context::quic(MSS));
+            let (w, cx) = (Window { cwnd: MSS, ssthresh: MSS }, hooks::quic(MSS));
             let none = oracle.on_congestion(
                 Signal::Loss,
                 Ratio::new(1, 2),

@@ -1,7 +1,7 @@
 //! Cuback: the draft's vectors, where it is CUBIC and where it is sooner, and what must not depend
 //! on how ACKs come.
 
-use crate::context::{self, avoiding};
+use crate::hooks::{self, avoiding, quic_at};
 use crate::told::Told;
 use firstflight::avoidance::cuback::{Alpha, Params};
 use firstflight::avoidance::cuback_curve::AckCurve;
@@ -15,25 +15,20 @@ use proptest::prelude::*;
 const MSS: u64 = 1448;
 const ALPHA: Ratio = Ratio::new(9, 17);
 
-fn context(mss: u64, srtt_ms: u64) -> Context {
-    firstflight::with!(Context { srtt: Nanos::from_millis(srtt_ms), ..context::quic(mss) })
-}
-
-fn cut(signal: Signal, inflight_before: u64) -> Cut {
-    Cut { now: Time(0), signal, inflight_before, flight: inflight_before, from_slow_start: false }
+fn cut(signal: Signal, flight: u64) -> Cut {
+    hooks::cut(Time(0), signal, flight)
 }
 
 /// Cut from `before` bytes and begun by an ACK of nothing.
 fn after_loss(before: u64, params: Params, cx: &Context) -> (Cuback, Window) {
     let mut cuback = Cuback::new(params);
-    let left = cuback.reduce(&cut(Signal::Loss, before), avoiding(before), cx);
-    let mut w = Window { cwnd: left.cwnd, ssthresh: left.ssthresh };
+    let mut w = hooks::reduced(&mut cuback, &cut(Signal::Loss, before), avoiding(before), cx);
     acked(&mut cuback, &mut w, 0, cx);
     (cuback, w)
 }
 
 fn acked(cuback: &mut Cuback, w: &mut Window, bytes: u64, cx: &Context) {
-    cuback.grow(&Told { acked: bytes, ..Told::default() }.ack(), bytes, w, cx);
+    hooks::grow(cuback, w, &Told { acked: bytes, ..Told::default() }, cx);
 }
 
 fn curve(epoch: u64, prior: u64, plateau: u64, srtt_ms: u64, mss: u64) -> AckCurve {
@@ -104,7 +99,7 @@ fn what_is_due_for_a_segment() {
 /// Shows CUBACK 4-grow.
 #[test]
 fn a_megabyte_is_the_same_in_one_ack_or_ten() {
-    let cx = context(MSS, 100);
+    let cx = quic_at(MSS, 100);
     for acks in [1, 10] {
         let (mut cuback, mut w) = after_loss(1_000_000, Params::default(), &cx);
         assert_eq!(w.cwnd, 700_000);
@@ -118,7 +113,7 @@ fn a_megabyte_is_the_same_in_one_ack_or_ten() {
 /// Shows CUBACK 3-rate.
 #[test]
 fn the_rtt_that_counts_is_the_one_at_the_cut() {
-    let (full, drained) = (context(MSS, 100), context(MSS, 50));
+    let (full, drained) = (quic_at(MSS, 100), quic_at(MSS, 50));
     let mut cuback = Cuback::default();
     cuback.reduce(&cut(Signal::Loss, MAX_BYTES), avoiding(1_000_000), &full);
     let mut w = avoiding(700_000);
@@ -131,10 +126,10 @@ fn the_rtt_that_counts_is_the_one_at_the_cut() {
 /// Shows CUBACK 3-rate.
 #[test]
 fn without_an_rtt_growth_is_renos() {
-    let (mut cuback, mut w) = after_loss(1_000_000, Params::default(), &context(MSS, 0));
-    acked(&mut cuback, &mut w, 700_000 * 17 / 9 - 1, &context(MSS, 0));
+    let (mut cuback, mut w) = after_loss(1_000_000, Params::default(), &quic_at(MSS, 0));
+    acked(&mut cuback, &mut w, 700_000 * 17 / 9 - 1, &quic_at(MSS, 0));
     assert_eq!(w.cwnd, 700_000, "a byte short of 17/9 of the window");
-    acked(&mut cuback, &mut w, 1, &context(MSS, 0));
+    acked(&mut cuback, &mut w, 1, &quic_at(MSS, 0));
     assert_eq!(w.cwnd, 700_000 + MSS);
 }
 
@@ -146,7 +141,7 @@ fn cut_from_the_flight_everything_is_computed_from_the_flight() {
         ..Params::default()
     });
     let mut cuback = Cuback::new(params);
-    let left = cuback.reduce(&cut(Signal::Loss, 1_000_000), avoiding(2_000_000), &context(MSS, 9));
+    let left = cuback.reduce(&cut(Signal::Loss, 1_000_000), avoiding(2_000_000), &quic_at(MSS, 9));
     assert_eq!(
         (left.cwnd, cuback.cwnd_prior(), cuback.w_max()),
         (700_000, 1_000_000, Some(1_000_000))
@@ -156,7 +151,7 @@ fn cut_from_the_flight_everything_is_computed_from_the_flight() {
 /// Shows CUBACK 3-lossfree.
 #[test]
 fn a_loss_free_exit_grows_a_segment_per_window() {
-    let cx = context(MSS, 60);
+    let cx = quic_at(MSS, 60);
     for handover in
         [Handover::LossFree, Handover::AfterTimeout, Handover::LssEntry, Handover::Drained]
     {
@@ -173,10 +168,10 @@ fn a_loss_free_exit_grows_a_segment_per_window() {
 /// Shows CUBACK 3-lossfree.
 #[test]
 fn after_a_timeout_the_next_epoch_begins_where_slow_start_ended() {
-    let cx = context(MSS, 60);
+    let cx = quic_at(MSS, 60);
     let mut cuback = Cuback::default();
     let ssthresh = cuback.on_rto(
-        &context::timeout(Time(0), MAX_BYTES, avoiding(1_000_000)),
+        &hooks::timeout(Time(0), MAX_BYTES, avoiding(1_000_000)),
         avoiding(1_000_000),
         &cx,
     );
@@ -189,7 +184,7 @@ fn after_a_timeout_the_next_epoch_begins_where_slow_start_ended() {
 /// Shows RFC9438 4.7-1.
 #[test]
 fn below_the_last_plateau_it_yields() {
-    let cx = context(MSS, 100);
+    let cx = quic_at(MSS, 100);
     let (mut cuback, _) = after_loss(1_000_000, Params::default(), &cx);
     for (before, plateau) in [(1_000_000, 1_000_000), (999_999, 849_999), (849_999, 849_999)] {
         cuback.reduce(&cut(Signal::Loss, MAX_BYTES), avoiding(before), &cx);
@@ -204,9 +199,9 @@ fn below_the_last_plateau_it_yields() {
 /// Shows CUBACK 3-rate: D2, and Rapid Start's plateau as in CUBIC.
 #[test]
 fn rapid_start_hands_over_an_estimate() {
-    let cx = context(MSS, 50);
+    let cx = quic_at(MSS, 50);
     let mut cuback = Cuback::default();
-    cuback.reduce(&cut(Signal::Loss, MAX_BYTES), avoiding(3_000_000), &context(MSS, 100));
+    cuback.reduce(&cut(Signal::Loss, MAX_BYTES), avoiding(3_000_000), &quic_at(MSS, 100));
     let mut w = avoiding(700_000);
     cuback.hand_over(Handover::RapidDone { beta: Ratio::new(7, 10) }, w, &cx);
     assert_eq!((cuback.cwnd_prior(), cuback.w_max()), (1_000_000, Some(2_000_000)));
@@ -215,11 +210,11 @@ fn rapid_start_hands_over_an_estimate() {
     assert_eq!((w.cwnd, cuback.pending()), (700_000 + MSS, 0));
 }
 
-/// What is shown: the plateau and the window before the cut; while it grows what is pending and what is due.
+/// Signals: the plateau and the window before the cut; during growth also the pending and the due amount.
 /// Persistent congestion leaves nothing to climb back to.
 #[test]
 fn signals_say_what_is_due_while_it_grows() {
-    let cx = context(MSS, 50);
+    let cx = quic_at(MSS, 50);
     let shown = |cuback: &Cuback| {
         let mut all = Vec::new();
         cuback.signals(&mut |name, value| all.push((name, value)));
@@ -245,7 +240,7 @@ fn signals_say_what_is_due_while_it_grows() {
 /// A factor of reduction of many digits grows the window as the short one next to it.
 #[test]
 fn a_factor_of_five_digits_grows_like_seven_tenths() {
-    let cx = context(MSS, 20);
+    let cx = quic_at(MSS, 20);
     let windows = [Ratio::new(7, 10), Ratio::new(45_874, 65_535)].map(|beta| {
         let params = firstflight::with!(Params { beta, ..Params::default() });
         let (mut cuback, mut w) = after_loss(30 * MSS, params, &cx);
@@ -261,7 +256,7 @@ fn a_factor_of_five_digits_grows_like_seven_tenths() {
 /// Of a window that something else has set `reach` says what it says once growth has seen it.
 #[test]
 fn how_far_growth_gets_is_asked_of_any_window() {
-    let cx = context(MSS, 50);
+    let cx = quic_at(MSS, 50);
     let (mut cuback, mut w) = after_loss(100 * MSS, Params::default(), &cx);
     acked(&mut cuback, &mut w, 20 * MSS, &cx);
     let flight = 1_000 * MSS;
@@ -279,7 +274,7 @@ fn how_far_growth_gets_is_asked_of_any_window() {
 #[test]
 fn a_whole_segment_per_window_only_after_losses() {
     let (params, cx) =
-        (firstflight::with!(Params { alpha: Alpha::One, ..Params::default() }), context(MSS, 0));
+        (firstflight::with!(Params { alpha: Alpha::One, ..Params::default() }), quic_at(MSS, 0));
     for (signal, due) in [(Signal::Loss, 700_000), (Signal::Ecn, 700_000 * 17 / 9)] {
         let mut cuback = Cuback::new(params);
         let mut w = avoiding(cuback.reduce(&cut(signal, MAX_BYTES), avoiding(1_000_000), &cx).cwnd);
@@ -295,7 +290,7 @@ fn a_whole_segment_per_window_only_after_losses() {
 fn marks_cut_less_if_asked_and_keep_the_plateau_of_loss() {
     let (params, cx) = (
         firstflight::with!(Params { abe: Some(Ratio::new(17, 20)), ..Params::default() }),
-        context(MSS, 100),
+        quic_at(MSS, 100),
     );
     let (mut cuback, _) = after_loss(1_000_000, params, &cx);
     let left = cuback.reduce(&cut(Signal::Ecn, MAX_BYTES), avoiding(900_000), &cx);
@@ -308,14 +303,14 @@ fn marks_cut_less_if_asked_and_keep_the_plateau_of_loss() {
 /// Shows RFC9002 7.8-1, RFC9438 4.9-2.
 #[test]
 fn an_unused_window_counts_nothing_and_a_false_alarm_gives_all_back() {
-    let cx = context(MSS, 100);
+    let cx = quic_at(MSS, 100);
     let (mut cuback, mut w) = after_loss(1_000_000, Params::default(), &cx);
     acked(&mut cuback, &mut w, 300_000, &cx);
     let before = cuback;
     acked(&mut cuback, &mut w, 10_000_000, &firstflight::with!(Context { limited: false, ..cx }));
     assert_eq!(cuback, before);
     let saved = cuback.save();
-    cuback.reduce(&cut(Signal::Loss, MAX_BYTES), w, &context(MSS, 10));
+    cuback.reduce(&cut(Signal::Loss, MAX_BYTES), w, &quic_at(MSS, 10));
     acked(&mut cuback, &mut w, 10_000_000, &cx);
     cuback.restore(saved);
     assert_eq!(cuback, before);
@@ -324,7 +319,7 @@ fn an_unused_window_counts_nothing_and_a_false_alarm_gives_all_back() {
 /// Shows CUBACK 4-grow: D1.
 #[test]
 fn one_ack_grows_by_so_many_segments_and_the_rest_waits() {
-    let cx = context(1, 30_000);
+    let cx = quic_at(1, 30_000);
     let (mut cuback, mut w) = after_loss(100_000_000, Params::default(), &cx);
     acked(&mut cuback, &mut w, MAX_BYTES, &cx);
     assert_eq!(w.cwnd, 70_000_000 + 1024);
@@ -353,7 +348,7 @@ impl Real {
         reno.min(prior / srtt * (time(w) - time(epoch)))
     }
 
-    /// What the rule's units of 10 ns, of which each of two times is a floor, are in bytes: much
+    /// The rule's units of 10 ns, of which each of two times is a floor, in bytes: much
     /// where the round trip is a few thousand of them.
     fn grain(&self) -> f64 {
         2.0 * self.prior / self.srtt * 1e-8
@@ -405,7 +400,7 @@ proptest! {
     fn how_acks_are_split_changes_nothing(
         before in 3u64..20_000, srtt in 1u64..2_000, parts in prop::collection::vec(0u64..400_000, 1..60),
     ) {
-        let cx = context(MSS, srtt);
+        let cx = quic_at(MSS, srtt);
         let (mut merged, mut one) = after_loss(before * MSS, Params::default(), &cx);
         let (mut split, mut many) = after_loss(before * MSS, Params::default(), &cx);
         // One ACK has a bound of its own (D1).
@@ -421,7 +416,7 @@ proptest! {
     /// Shows CUBACK 4-due.
     #[test]
     fn a_round_trip_grows_by_at_most_half(before in 3u64..1_000, srtt in 1u64..100_000, acks in 1u64..50, one in any::<bool>()) {
-        let cx = context(MSS, srtt);
+        let cx = quic_at(MSS, srtt);
         let alpha = if one { Alpha::One } else { Alpha::Friendly };
         let (mut cuback, mut w) = after_loss(before * MSS, firstflight::with!(Params { alpha, ..Params::default() }), &cx);
         let window = w.cwnd;
@@ -431,12 +426,12 @@ proptest! {
         prop_assert!(w.cwnd - window <= window / 2, "from {window} to {}", w.cwnd);
     }
 
-    /// Where CUBIC's curve is ahead of Reno all the way, a bottleneck of constant rate is climbed in
+    /// With CUBIC's curve ahead of Reno all the way, a bottleneck of constant rate is climbed in
     /// CUBIC's time.
     /// Shows CUBACK 4-cubic.
     #[test]
     fn at_a_constant_rate_it_is_cubic(segments in 100u64..4_000, srtt in 200u64..2_000) {
-        let cx = context(MSS, srtt);
+        let cx = quic_at(MSS, srtt);
         let prior = segments * MSS;
         let (mut cuback, mut w) = after_loss(prior, Params::default(), &cx);
         let curve = curve(w.cwnd, prior, prior, srtt, MSS);
@@ -462,7 +457,7 @@ proptest! {
     ) {
         let base = if inflight { firstflight::avoidance::Base::Inflight } else { firstflight::avoidance::Base::Cwnd };
         let mut cuback = Cuback::new(firstflight::with!(Params { beta: Ratio::new(num, den), base, ..Params::default() }));
-        let (cx, mut w) = (context(mss, srtt), avoiding(10 * mss));
+        let (cx, mut w) = (quic_at(mss, srtt), avoiding(10 * mss));
         let saved = cuback.save();
         for (kind, amount) in steps {
             let before = w.cwnd;

@@ -1,7 +1,7 @@
 //! CUBIC: RFC 9438, the hand-over from every startup, and what must never happen. Properties over
 //! random input: `cubic_properties.rs`.
 
-use crate::context::{self, avoiding};
+use crate::hooks::{self, avoiding};
 use crate::told::Told;
 use firstflight::avoidance::cubic::{Idle, Params};
 use firstflight::avoidance::cubic_curve::{Curve, MAX_US, icbrt, k_us, rise};
@@ -14,18 +14,10 @@ const MSS: u64 = 1448;
 const START: Time = Time(5_000_000_000);
 const BETA: Ratio = Ratio::new(7, 10);
 
-fn context() -> Context {
-    context::quic(MSS)
-}
+const CX: Context = hooks::quic(MSS);
 
 fn cut(signal: Signal) -> Cut {
-    Cut {
-        now: START,
-        signal,
-        inflight_before: MAX_BYTES,
-        flight: MAX_BYTES,
-        from_slow_start: false,
-    }
+    hooks::cut(START, signal, MAX_BYTES)
 }
 
 fn grow_at(
@@ -36,44 +28,28 @@ fn grow_at(
     acked: u64,
     cx: &Context,
 ) -> u64 {
-    let before = w.cwnd;
-    cubic.grow(&Told { now, acked, srtt: Some(srtt), ..Told::default() }.ack(), acked, w, cx);
-    w.cwnd - before
+    hooks::grow(cubic, w, &Told { now, acked, srtt: Some(srtt), ..Told::default() }, cx)
 }
 
 /// Cut from `before` bytes, with the epoch begun at `START` by an ACK that acknowledges nothing
 /// that counts.
 fn after_loss(before: u64, params: Params) -> (Cubic, Window) {
     let mut cubic = Cubic::new(params);
-    let left = cubic.reduce(&cut(Signal::Loss), avoiding(before), &context());
-    let mut w = Window { cwnd: left.cwnd, ssthresh: left.ssthresh };
-    grow_at(&mut cubic, &mut w, START, Nanos::ZERO, 0, &context());
+    let mut w = hooks::reduced(&mut cubic, &cut(Signal::Loss), avoiding(before), &CX);
+    grow_at(&mut cubic, &mut w, START, Nanos::ZERO, 0, &CX);
     (cubic, w)
 }
 
 fn handed_over(handover: Handover, cwnd: u64, params: Params) -> (Cubic, Window) {
     let (mut cubic, mut w) = (Cubic::new(params), avoiding(cwnd));
-    cubic.hand_over(handover, w, &context());
-    grow_at(&mut cubic, &mut w, START, Nanos::ZERO, 0, &context());
+    cubic.hand_over(handover, w, &CX);
+    grow_at(&mut cubic, &mut w, START, Nanos::ZERO, 0, &CX);
     (cubic, w)
 }
 
-/// A path of constant RTT that acknowledges each window evenly, two segments at a time, until
-/// `done`. Returns the time it took.
 fn fly(cubic: &mut Cubic, w: &mut Window, rtt: Nanos, done: impl Fn(&Window) -> bool) -> Nanos {
-    let mut round = START;
-    while !done(w) && round.since(START) < Nanos::from_secs(100) {
-        let acks = (w.cwnd / (2 * MSS)).max(1);
-        for n in 0..acks {
-            let now = round + Nanos(rtt.0 * n / acks);
-            grow_at(cubic, w, now, rtt, 2 * MSS, &context());
-            if done(w) {
-                return now.since(START);
-            }
-        }
-        round += rtt;
-    }
-    round.since(START)
+    let grow = |now, w: &mut Window| _ = grow_at(cubic, w, now, rtt, 2 * MSS, &CX);
+    hooks::fly(w, (START, MSS, rtt, Nanos::from_secs(100)), grow, done)
 }
 
 /// Something that happens to the controller.
@@ -173,7 +149,7 @@ fn growth_follows_the_curve_one_rtt_ahead() {
         START + Nanos::from_secs(1),
         Nanos::from_millis(100),
         2896,
-        &context(),
+        &CX,
     );
     assert_eq!(gain, 443, "2896 bytes acknowledged grow the window by 443 bytes, not by {gain}");
 }
@@ -187,7 +163,7 @@ fn reno_grows_nine_seventeenths_below_the_old_window_and_a_segment_above() {
         ("at", handed_over(Handover::LossFree, 700_000, Params::default()), 1448),
     ] {
         let before = cubic.w_est();
-        grow_at(&mut cubic, &mut w, START, Nanos::ZERO, 700_000, &context());
+        grow_at(&mut cubic, &mut w, START, Nanos::ZERO, 700_000, &CX);
         assert_eq!(
             before,
             Some(700_000),
@@ -213,10 +189,9 @@ fn alpha_follows_beta() {
         (Ratio::new(17, 20), 352),
     ] {
         let mut cubic = Cubic::new(firstflight::with!(Params { beta, ..Params::default() }));
-        let mut w =
-            avoiding(cubic.reduce(&cut(Signal::Loss), avoiding(1_000_000), &context()).cwnd);
+        let mut w = avoiding(cubic.reduce(&cut(Signal::Loss), avoiding(1_000_000), &CX).cwnd);
         let (cwnd, before) = (w.cwnd, w.cwnd);
-        grow_at(&mut cubic, &mut w, START, Nanos::ZERO, cwnd, &context());
+        grow_at(&mut cubic, &mut w, START, Nanos::ZERO, cwnd, &CX);
         let gain = cubic.w_est().unwrap_or_default() - before;
         assert_eq!(
             gain, expected,
@@ -229,7 +204,7 @@ fn alpha_follows_beta() {
 #[test]
 fn a_loss_remembers_the_window_it_cut() {
     let mut cubic = Cubic::default();
-    let left = cubic.reduce(&cut(Signal::Loss), avoiding(1_000_000), &context());
+    let left = cubic.reduce(&cut(Signal::Loss), avoiding(1_000_000), &CX);
     assert_eq!((left.ssthresh, left.cwnd), (700_000, 700_000), "seven tenths remain, not {left:?}");
     let kept = (cubic.w_max(), cubic.cwnd_prior());
     assert_eq!(
@@ -253,8 +228,8 @@ fn fast_convergence_lowers_the_plateau_only_below_the_last_one() {
         ("below, switched off", off, 1_200_000, 1_000_000, 1_000_000),
     ] {
         let mut cubic = Cubic::new(params);
-        cubic.reduce(&cut(Signal::Loss), avoiding(last), &context());
-        cubic.reduce(&cut(Signal::Loss), avoiding(cwnd), &context());
+        cubic.reduce(&cut(Signal::Loss), avoiding(last), &CX);
+        cubic.reduce(&cut(Signal::Loss), avoiding(cwnd), &CX);
         assert_eq!(
             cubic.w_max(),
             Some(expected),
@@ -287,9 +262,9 @@ fn a_reduction_multiplies_by_the_beta_of_its_signal() {
     ] {
         let mut cubic = Cubic::new(params);
         let left = cubic.reduce(
-            &Cut { now: START, signal, inflight_before, flight: inflight_before, from_slow_start },
+            &Cut { from_slow_start, ..hooks::cut(START, signal, inflight_before) },
             avoiding(100_000),
-            &context(),
+            &CX,
         );
         assert_eq!(
             (left.ssthresh, left.cwnd),
@@ -311,7 +286,7 @@ fn the_minimum_is_two_segments_and_one_after_marks_in_tcp() {
         let left = Cubic::default().reduce(
             &cut(signal),
             avoiding(2 * MSS),
-            &firstflight::with!(Context { transport, ..context() }),
+            &firstflight::with!(Context { transport, ..CX }),
         );
         assert_eq!(
             (left.cwnd, left.ssthresh),
@@ -322,7 +297,7 @@ fn the_minimum_is_two_segments_and_one_after_marks_in_tcp() {
     let left = Cubic::default().reduce(
         &cut(Signal::Ecn),
         avoiding(MSS),
-        &firstflight::with!(Context { transport: Transport::Tcp, ..context() }),
+        &firstflight::with!(Context { transport: Transport::Tcp, ..CX }),
     );
     assert_eq!(left.cwnd, MSS, "marks leave at least one segment in TCP, not {}", left.cwnd);
 }
@@ -365,9 +340,9 @@ fn every_startup_hands_over_what_its_row_says() {
 fn a_loss_in_slow_start_is_an_ordinary_reduction() {
     let mut cubic = Cubic::default();
     let w = Window { cwnd: 1_000_000, ssthresh: UNSET_SSTHRESH };
-    let left = cubic.reduce(&Cut { from_slow_start: true, ..cut(Signal::Loss) }, w, &context());
-    let mut w = Window { cwnd: left.cwnd, ssthresh: left.ssthresh };
-    grow_at(&mut cubic, &mut w, START, Nanos::ZERO, 0, &context());
+    let first = Cut { from_slow_start: true, ..cut(Signal::Loss) };
+    let mut w = hooks::reduced(&mut cubic, &first, w, &CX);
+    grow_at(&mut cubic, &mut w, START, Nanos::ZERO, 0, &CX);
     let got = (cubic.w_max(), cubic.cwnd_prior(), cubic.k_us());
     assert_eq!(
         got,
@@ -380,7 +355,7 @@ fn a_loss_in_slow_start_is_an_ordinary_reduction() {
 #[test]
 fn a_timeout_cuts_like_a_loss_and_the_next_epoch_begins_flat() {
     let (mut cubic, w) = after_loss(1_000_000, Params::default());
-    let ssthresh = cubic.on_rto(&context::timeout(START, 700_000, w), w, &context());
+    let ssthresh = cubic.on_rto(&hooks::timeout(START, 700_000, w), w, &CX);
     assert_eq!(ssthresh, 490_000, "the threshold is seven tenths of the window, not {ssthresh}");
     assert_eq!(
         cubic.w_max(),
@@ -389,7 +364,7 @@ fn a_timeout_cuts_like_a_loss_and_the_next_epoch_begins_flat() {
         cubic.w_max()
     );
     let mut w = avoiding(490_000);
-    grow_at(&mut cubic, &mut w, START, Nanos::ZERO, 0, &context());
+    grow_at(&mut cubic, &mut w, START, Nanos::ZERO, 0, &CX);
     let got = (cubic.w_max(), cubic.cwnd_prior(), cubic.k_us());
     assert_eq!(
         got,
@@ -404,7 +379,7 @@ fn persistent_congestion_ends_the_epoch_and_the_next_begins_flat() {
     cubic.on_persistent_congestion(START);
     assert_eq!(cubic.epoch_start(), None, "no epoch survives persistent congestion");
     let mut w = avoiding(700_000);
-    grow_at(&mut cubic, &mut w, START, Nanos::ZERO, 0, &context());
+    grow_at(&mut cubic, &mut w, START, Nanos::ZERO, 0, &CX);
     assert_eq!(
         cubic.k_us(),
         Some(0),
@@ -420,16 +395,9 @@ fn a_false_alarm_gives_everything_back() {
         1_000_000,
         firstflight::with!(Params { ca_floor_20: true, ..Params::default() }),
     );
-    grow_at(
-        &mut cubic,
-        &mut w,
-        START + Nanos::from_secs(1),
-        Nanos::from_millis(100),
-        2896,
-        &context(),
-    );
+    grow_at(&mut cubic, &mut w, START + Nanos::from_secs(1), Nanos::from_millis(100), 2896, &CX);
     let (before, saved) = (cubic, cubic.save());
-    cubic.reduce(&cut(Signal::Loss), w, &context());
+    cubic.reduce(&cut(Signal::Loss), w, &CX);
     assert_ne!(cubic, before, "the reduction changes the state");
     cubic.restore(saved);
     assert_eq!(cubic, before, "undoing the cut restores everything");
@@ -497,15 +465,15 @@ fn with_the_floor_a_loss_free_exit_doubles_in_fourteen_round_trips() {
 fn the_floor_ends_with_the_first_congestion_event() {
     let params = firstflight::with!(Params { ca_floor_20: true, ..Params::default() });
     let (mut cubic, mut w) = handed_over(Handover::LossFree, 1000 * MSS, params);
-    let gain = grow_at(&mut cubic, &mut w, START, Nanos::ZERO, 2900, &context());
+    let gain = grow_at(&mut cubic, &mut w, START, Nanos::ZERO, 2900, &CX);
     assert_eq!(gain, 145, "before it a twentieth of 2900 is 145 bytes, not {gain}");
     let congestion: [(&str, Congestion); 3] = [
-        ("marks", |c| _ = c.reduce(&cut(Signal::Ecn), avoiding(1000 * MSS), &context())),
+        ("marks", |c| _ = c.reduce(&cut(Signal::Ecn), avoiding(1000 * MSS), &CX)),
         ("timeout", |c| {
             _ = c.on_rto(
-                &context::timeout(START, 0, avoiding(1000 * MSS)),
+                &hooks::timeout(START, 0, avoiding(1000 * MSS)),
                 avoiding(1000 * MSS),
-                &context(),
+                &CX,
             );
         }),
         ("persistent congestion", |c| c.on_persistent_congestion(START)),
@@ -513,9 +481,9 @@ fn the_floor_ends_with_the_first_congestion_event() {
     for (what, happens) in congestion {
         let mut after = cubic;
         happens(&mut after);
-        after.hand_over(Handover::LossFree, avoiding(1000 * MSS), &context());
+        after.hand_over(Handover::LossFree, avoiding(1000 * MSS), &CX);
         let mut w = avoiding(1000 * MSS);
-        let gain = grow_at(&mut after, &mut w, START, Nanos::ZERO, 2900, &context());
+        let gain = grow_at(&mut after, &mut w, START, Nanos::ZERO, 2900, &CX);
         assert_eq!(gain, 2, "after {what} only Reno's two bytes are left, not {gain}");
     }
 }
@@ -532,7 +500,7 @@ fn the_curve_returns_to_the_old_window_after_k() {
     );
 }
 
-// What has gone wrong elsewhere.
+// Errors seen elsewhere.
 
 /// Shows RFC9438 4.10-1.
 #[test]
@@ -541,8 +509,8 @@ fn the_first_ack_after_an_exit_neither_shrinks_nor_jumps() {
         [Handover::LossFree, Handover::Drained, Handover::AfterTimeout, Handover::LssEntry]
     {
         let (mut cubic, mut w) = (Cubic::default(), avoiding(863 * MSS));
-        cubic.hand_over(handover, w, &context());
-        let gain = grow_at(&mut cubic, &mut w, START, Nanos::from_millis(500), 2 * MSS, &context());
+        cubic.hand_over(handover, w, &CX);
+        let gain = grow_at(&mut cubic, &mut w, START, Nanos::from_millis(500), 2 * MSS, &CX);
         assert!(gain < MSS, "{handover:?}: the first ACK grows less than a segment, not {gain}");
         assert_eq!(
             cubic.epoch_start(),
@@ -556,7 +524,7 @@ fn the_first_ack_after_an_exit_neither_shrinks_nor_jumps() {
 #[test]
 fn an_exit_without_any_hand_over_is_loss_free() {
     let (mut cubic, mut w) = (Cubic::default(), avoiding(863 * MSS));
-    grow_at(&mut cubic, &mut w, START, Nanos::from_millis(500), 2 * MSS, &context());
+    grow_at(&mut cubic, &mut w, START, Nanos::from_millis(500), 2 * MSS, &CX);
     let got = (cubic.w_max(), cubic.k_us());
     assert_eq!(got, (Some(863 * MSS), Some(0)), "the plateau is where the exit was, not {got:?}");
 }
@@ -586,7 +554,7 @@ fn growth_does_not_depend_on_how_often_acks_come() {
                 START + Nanos(acked * 80),
                 Nanos::from_millis(50),
                 per_ack,
-                &context(),
+                &CX,
             );
         }
         w.cwnd
@@ -603,8 +571,8 @@ fn growth_does_not_depend_on_how_often_acks_come() {
 fn an_unused_window_neither_grows_nor_ages() {
     let (mut cubic, mut w) = after_loss(1_000_000, Params::default());
     let ack = START + Nanos::from_secs(1);
-    grow_at(&mut cubic, &mut w, ack, Nanos::ZERO, 2896, &context());
-    let idle = firstflight::with!(Context { limited: false, ..context() });
+    grow_at(&mut cubic, &mut w, ack, Nanos::ZERO, 2896, &CX);
+    let idle = firstflight::with!(Context { limited: false, ..CX });
     for n in 1..=100 {
         let gain =
             grow_at(&mut cubic, &mut w, ack + Nanos::from_millis(37 * n), Nanos::ZERO, 2896, &idle);
@@ -621,13 +589,13 @@ fn an_unused_window_neither_grows_nor_ages() {
 /// Shows RFC9438 5.8-1.
 #[test]
 fn idle_time_is_left_out_once() {
-    let unlimited = firstflight::with!(Context { limited: false, ..context() });
+    let unlimited = firstflight::with!(Context { limited: false, ..CX });
     let s = Nanos::from_secs;
     // the ACK after the pause is limited or not; the epoch began at START, the last ACK came at 1
     // s, idle from 2 s to 5 s
-    for (what, cx, expected) in [("limited", context(), s(3)), ("not limited", unlimited, s(5))] {
+    for (what, cx, expected) in [("limited", CX, s(3)), ("not limited", unlimited, s(5))] {
         let (mut cubic, mut w) = after_loss(1_000_000, Params::default());
-        grow_at(&mut cubic, &mut w, START + s(1), Nanos::ZERO, 0, &context());
+        grow_at(&mut cubic, &mut w, START + s(1), Nanos::ZERO, 0, &CX);
         cubic.on_idle(START + s(5), s(3), s(4));
         grow_at(&mut cubic, &mut w, START + s(6), Nanos::ZERO, 0, &cx);
         let moved = cubic.epoch_start();
@@ -700,7 +668,7 @@ fn no_pause_moves_an_epoch_beyond_now() {
 fn a_clock_that_runs_backwards_only_stops_the_curve() {
     let (mut cubic, mut w) = after_loss(1_000_000, Params::default());
     for now in [START + Nanos::from_secs(2), Time(0), START + Nanos::from_secs(3)] {
-        let gain = grow_at(&mut cubic, &mut w, now, Nanos::ZERO, 2896, &context());
+        let gain = grow_at(&mut cubic, &mut w, now, Nanos::ZERO, 2896, &CX);
         assert!(
             gain <= 2896 / 2,
             "at {now:?} the window grows by at most half of what is acknowledged, not by {gain}"

@@ -1,57 +1,35 @@
 //! CUBIC with Linux's arithmetic: whole segments and ticks of 1/1024 s.
 
-use crate::context;
+use crate::hooks;
 use crate::told::Told;
 use firstflight::avoidance::cubic::Params;
-use firstflight::avoidance::{Avoidance, Cubic, Cut};
-use firstflight::event::{Context, Signal, Transport, Window};
+use firstflight::avoidance::{Avoidance, Cubic};
+use firstflight::event::{Context, Signal, Window};
 use firstflight::startup::Handover;
 use firstflight::units::{Nanos, Time};
 
 const MSS: u64 = 1448;
 const START: Time = Time(5_000_000_000);
 
-fn context() -> Context {
-    firstflight::with!(Context { transport: Transport::Tcp, paced: false, ..context::quic(MSS) })
-}
+const CX: Context = hooks::tcp(MSS);
 
 fn segments(n: u64) -> Window {
-    Window { cwnd: n * MSS, ssthresh: n * MSS }
+    hooks::avoiding(n * MSS)
 }
 
 fn cut(cubic: &mut Cubic, from: u64) -> Window {
-    let cut = Cut {
-        now: START,
-        signal: Signal::Loss,
-        inflight_before: from * MSS,
-        flight: from * MSS,
-        from_slow_start: false,
-    };
-    let left = cubic.reduce(&cut, segments(from), &context());
-    Window { cwnd: left.cwnd, ssthresh: left.ssthresh }
+    let cut = hooks::cut(START, Signal::Loss, from * MSS);
+    hooks::reduced(cubic, &cut, segments(from), &CX)
 }
 
 fn grow(cubic: &mut Cubic, w: &mut Window, now: Time, rtt: Nanos, acked: u64) -> u64 {
-    let before = w.cwnd;
     let told = Told { now, acked, srtt: Some(rtt * 3), min_rtt: Some(rtt), ..Told::default() };
-    cubic.grow(&told.ack(), acked, w, &told.within(&context()));
-    w.cwnd - before
+    hooks::grow(cubic, w, &told, &CX)
 }
 
-/// Round trips of two-segment ACKs until `done`; the time they took.
 fn fly(cubic: &mut Cubic, w: &mut Window, rtt: Nanos, done: impl Fn(&Window) -> bool) -> Nanos {
-    let mut round = START;
-    loop {
-        let acks = (w.cwnd / (2 * MSS)).max(1);
-        for n in 0..acks {
-            let now = round + Nanos(rtt.0 * n / acks);
-            grow(cubic, w, now, rtt, 2 * MSS);
-            if done(w) || now.since(START) > Nanos::from_secs(60) {
-                return now.since(START);
-            }
-        }
-        round += rtt;
-    }
+    let grow = |now, w: &mut Window| _ = grow(cubic, w, now, rtt, 2 * MSS);
+    hooks::fly(w, (START, MSS, rtt, Nanos::from_secs(60)), grow, done)
 }
 
 #[test]
@@ -99,7 +77,7 @@ fn the_window_returns_to_its_plateau_as_the_curve_says() {
 #[test]
 fn without_a_plateau_growth_is_a_segment_per_twenty() {
     let (mut cubic, mut w) = (Cubic::new(Params::linux()), segments(1033));
-    cubic.hand_over(Handover::LossFree, w, &context());
+    cubic.hand_over(Handover::LossFree, w, &CX);
     let rtt = Nanos::from_millis(140);
     let took = fly(&mut cubic, &mut w, rtt, |w| w.cwnd >= 2066 * MSS);
     let rounds = took.0 / (rtt.0 / 10);
@@ -160,8 +138,7 @@ fn on_short_paths_reno_sets_the_pace() {
 fn a_timeout_forgets_the_plateau() {
     let mut cubic = Cubic::new(Params::linux());
     cut(&mut cubic, 1000);
-    let ssthresh =
-        cubic.on_rto(&context::timeout(START, 0, segments(700)), segments(700), &context());
+    let ssthresh = cubic.on_rto(&hooks::timeout(START, 0, segments(700)), segments(700), &CX);
     assert_eq!(ssthresh, 490 * MSS, "717/1024 of 700 segments are 490, not {}", ssthresh / MSS);
     assert_eq!(cubic.w_max(), None, "no plateau survives a timeout, but {:?} does", cubic.w_max());
 }
@@ -280,7 +257,7 @@ fn an_unused_window_does_not_grow_and_idle_time_is_left_out() {
         &Told { now, ..Told::default() }.ack(),
         700 * MSS,
         &mut w,
-        &firstflight::with!(Context { limited: false, ..context() }),
+        &firstflight::with!(Context { limited: false, ..CX }),
     );
     assert_eq!(w.cwnd, 700 * MSS, "an unused window stays at 700 segments, not {}", w.cwnd / MSS);
     cubic.on_idle(now, Nanos::from_secs(2), Nanos::from_secs(3));

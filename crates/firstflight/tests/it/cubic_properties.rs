@@ -1,6 +1,6 @@
-//! What holds for CUBIC whatever happens to it, and the known exceptions.
+//! Invariants of CUBIC over any history, and the known exceptions.
 
-use crate::context::{self, avoiding};
+use crate::hooks::{self, avoiding};
 use crate::told::Told;
 use firstflight::avoidance::cubic::{Params, Profile};
 use firstflight::avoidance::cubic_curve::{MAX_US, icbrt, rise};
@@ -13,23 +13,18 @@ use proptest::prelude::*;
 const MSS: u64 = 1448;
 const START: Time = Time(5_000_000_000);
 
-fn context() -> Context {
-    firstflight::with!(Context { transport: Transport::Tcp, ..context::quic(MSS) })
-}
+const CX: Context = firstflight::with!(Context { transport: Transport::Tcp, ..hooks::quic(MSS) });
 
 fn grow(cubic: &mut Cubic, w: &mut Window, now: Time, srtt: Nanos, acked: u64) -> u64 {
-    let before = w.cwnd;
-    let ack = Told { now, acked, srtt: Some(srtt), min_rtt: Some(srtt), ..Told::default() };
-    cubic.grow(&ack.ack(), acked, w, &ack.within(&context()));
-    w.cwnd - before
+    let told = Told { now, acked, srtt: Some(srtt), min_rtt: Some(srtt), ..Told::default() };
+    hooks::grow(cubic, w, &told, &CX)
 }
 
 /// Cut from `before` bytes by this signal, the epoch begun at `START`.
 fn cut(before: u64, signal: Signal) -> (Cubic, Window) {
     let mut cubic = Cubic::default();
-    let cut =
-        Cut { now: START, signal, inflight_before: before, flight: before, from_slow_start: false };
-    let mut w = avoiding(cubic.reduce(&cut, avoiding(before), &context()).cwnd);
+    let cut = hooks::cut(START, signal, before);
+    let mut w = avoiding(cubic.reduce(&cut, avoiding(before), &CX).cwnd);
     grow(&mut cubic, &mut w, START, Nanos::ZERO, 0);
     (cubic, w)
 }
@@ -142,7 +137,7 @@ proptest! {
         let base = if quic { Base::Inflight } else { Base::Cwnd };
         let mut cubic = Cubic::new(firstflight::with!(Params { beta, fast_convergence, ca_floor_20, profile, base, ..Params::default() }));
         let transport = if quic { Transport::Quic } else { Transport::Tcp };
-        let mut cx = firstflight::with!(Context { transport, ..context() });
+        let mut cx = firstflight::with!(Context { transport, ..CX });
         let mut w = Window { cwnd: 10 * MSS, ssthresh: UNSET_SSTHRESH };
         let mut saved = cubic.save();
         for step in steps {
@@ -157,7 +152,7 @@ proptest! {
                 }
                 Step::Reduce { signal, inflight, from_slow_start } => {
                     let signal = if signal { Signal::Loss } else { Signal::Ecn };
-                    let cut = Cut { now: START, signal, inflight_before: inflight, flight: inflight, from_slow_start };
+                    let cut = Cut { from_slow_start, ..hooks::cut(START, signal, inflight) };
                     let left = cubic.reduce(&cut, w, &cx);
                     let least = if signal == Signal::Ecn && !quic { mss } else { 2 * mss };
                     prop_assert!(left.ssthresh >= 2 * mss && left.cwnd >= least, "{left:?} is below the minimum of {least}");
@@ -165,7 +160,7 @@ proptest! {
                     w = Window { cwnd: left.cwnd, ssthresh: left.ssthresh };
                 }
                 Step::Rto { inflight } => {
-                    w.ssthresh = cubic.on_rto(&context::timeout(START, inflight, w), w, &cx);
+                    w.ssthresh = cubic.on_rto(&hooks::timeout(START, inflight, w), w, &cx);
                     w.cwnd = mss;
                     prop_assert!(w.ssthresh >= 2 * mss && w.ssthresh <= MAX_BYTES);
                 }
@@ -201,7 +196,7 @@ proptest! {
         let acked = (w.cwnd * share / 1000).max(k);
         let (whole, parts) = split(cubic, w, now, srtt, acked, k);
         let gain = whole - w.cwnd;
-        // Where the parts cross from one region into the other no such bound holds; see the exception below.
+        // No such bound holds if the parts cross from one region into the other; see the exception below.
         let mut end = cubic;
         grow(&mut end, &mut w.clone(), now, srtt, acked);
         if end.w_est().is_some_and(|w_est| w_est >= w.cwnd) {
@@ -239,7 +234,7 @@ proptest! {
         grow(&mut cubic, &mut w, now, Nanos::ZERO, MSS);
         for gap in gaps {
             now += Nanos(gap);
-            cubic.grow(&Told { now, ..Told::default() }.ack(), MSS, &mut w, &firstflight::with!(Context { limited: false, ..context() }));
+            cubic.grow(&Told { now, ..Told::default() }.ack(), MSS, &mut w, &firstflight::with!(Context { limited: false, ..CX }));
             let got = cubic.epoch_start().map(|start| now.since(start));
             prop_assert_eq!(got, Some(age), "the epoch is as old as before");
         }
@@ -249,7 +244,7 @@ proptest! {
     #[test]
     fn a_loss_free_exit_neither_jumps_nor_shrinks(segments in 2u64..10_000, srtt_ms in 1u64..1000, acked in 1u64..10) {
         let (mut cubic, mut w) = (Cubic::default(), avoiding(segments * MSS));
-        cubic.hand_over(Handover::LossFree, w, &context());
+        cubic.hand_over(Handover::LossFree, w, &CX);
         let gain = grow(&mut cubic, &mut w, START, Nanos::from_millis(srtt_ms), acked.min(segments - 1) * MSS);
         prop_assert!(gain < MSS, "the first ACK grows {segments} segments by {gain} bytes");
     }
@@ -264,7 +259,7 @@ proptest! {
             grow(&mut cubic, &mut w, START + Nanos::from_millis(ms), Nanos::from_millis(50), 2 * MSS);
         }
         let (before, saved) = (cubic, cubic.save());
-        cubic.reduce(&Cut { now: START, signal: Signal::Loss, inflight_before: w.cwnd, flight: w.cwnd, from_slow_start: false }, w, &context());
+        cubic.reduce(&hooks::cut(START, Signal::Loss, w.cwnd), w, &CX);
         let left = if linux { cubic } else { before };
         for _ in 0..2 {
             cubic.restore(saved);

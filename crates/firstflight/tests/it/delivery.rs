@@ -1,8 +1,8 @@
 //! Delivery rate samples against a sampler that keeps every packet, and what is decided where a flight is
 //! acknowledged as a whole: nothing is in flight, a round ends, the application has no more.
 
-use crate::context;
 use crate::history::arms::STARTUPS;
+use crate::hooks;
 use crate::rig::{MSS, Rig};
 use crate::told::Told;
 
@@ -63,7 +63,7 @@ impl<const N: usize> Both<N> {
                 inflight: self.inflight.len() as u64 * MSS,
                 srtt: None,
             };
-            self.ours.mark(&sent, &context::quic(MSS), || ());
+            self.ours.mark(&sent, &hooks::quic(MSS), || ());
         }
     }
 
@@ -95,7 +95,7 @@ impl<const N: usize> Both<N> {
     }
 }
 
-/// What happens to a flight: packets that leave, how many ACKs bring them, whether the application had more,
+/// Events of a flight: packets that leave, how many ACKs bring them, whether the application had more,
 /// how long nothing happens.
 type Flight = (u64, u64, bool, u64);
 
@@ -199,7 +199,7 @@ proptest! {
 
 /// The samples of flights that double from ten packets to 2560, with packets of so many bytes.
 fn samples_of_doubling_flights(packet: u64) -> Vec<(u64, u64, u64)> {
-    let cx = firstflight::with!(Context { mss: packet, ..context::quic(MSS) });
+    let cx = firstflight::with!(Context { mss: packet, ..hooks::quic(MSS) });
     let mut delivery = Delivery::<(), 12>::default();
     let (mut now, mut sent, mut acked, mut samples) = (0, 0, 0, Vec::new());
     let mut send = |delivery: &mut Delivery<(), 12>, now: u64, count: u64, acked: u64| {

@@ -4,7 +4,7 @@
 
 use crate::detection_board;
 
-use detection_board::{Board, at, ms};
+use detection_board::{Board, Racked, at, ms};
 use firstflight::detection::dupack::{DupAck, Rule};
 use firstflight::detection::early_retransmit::{
     Act, Clock, EarlyRetransmit, Flight, Guard, MIN_DELAY, Options, Threshold, When,
@@ -105,7 +105,7 @@ fn check_totals(board: &mut Board) {
     );
 }
 
-/// What section 3.2 says, read off the scoreboard: is `x` lost?
+/// Section 3.2, read off the scoreboard: is `x` lost?
 fn is_lost(board: &Board, rule: Rule, reordering: Reordering, x: Id) -> bool {
     let (mut bytes, mut segments, mut ranges, mut joins, mut highest) = (0, 0, 0, false, None);
     for (id, segment) in board.outstanding().filter(|(id, _)| *id > x) {
@@ -375,17 +375,15 @@ impl PlainRack {
     }
 }
 
-struct Racked {
-    board: Board,
-    rack: Rack,
+/// RACK beside the plain one.
+struct Both {
+    racked: Racked,
     plain: PlainRack,
-    min_rtt: Nanos,
-    episode: Episode,
     now: Time,
 }
 
-impl Racked {
-    fn new(min_rtt: Nanos) -> Racked {
+impl Both {
+    fn new(min_rtt: Nanos) -> Both {
         let plain = PlainRack {
             reference: None,
             rtt: Nanos(0),
@@ -393,42 +391,26 @@ impl Racked {
             seen: false,
             window: Nanos(0),
         };
-        Racked {
-            board: Board::new(RepeatRule::NewBet),
-            rack: Rack::default(),
-            plain,
-            min_rtt,
-            episode: Episode::None,
-            now: Time(0),
-        }
+        Both { racked: Racked::new(min_rtt), plain, now: Time(0) }
     }
 
     fn send(&mut self, len: u64) {
-        let id = self.board.send(len, self.now);
-        self.rack.on_sent(self.now, self.board.end(id));
+        self.racked.send(len, self.now);
     }
 
     fn repeat(&mut self, id: Id) {
-        assert!(!self.board.flags(id).has(Flags::SACKED), "L0: SACKed data is repeated: {id:?}");
-        self.board.send_again(id, self.now);
-        self.rack.on_sent(self.now, self.board.end(id));
-    }
-
-    fn arrival(&self, id: Id) -> Arrival {
-        let segment = self.board.segment(id);
-        Arrival {
-            end: Seq(segment.end),
-            last_tx: segment.last_tx,
-            tx_count: segment.tx_count,
-            echo: None,
-        }
+        assert!(
+            !self.racked.board.flags(id).has(Flags::SACKED),
+            "L0: SACKed data is repeated: {id:?}"
+        );
+        self.racked.repeat(id, self.now);
     }
 
     fn sack(&mut self, ids: &[Id]) {
         let mut arrivals = Vec::new();
         for &id in ids {
-            let arrival = self.arrival(id);
-            if self.board.mark_sacked(id) {
+            let arrival = self.racked.board.arrival(id);
+            if self.racked.board.mark_sacked(id) {
                 arrivals.push(arrival);
             }
         }
@@ -438,46 +420,36 @@ impl Racked {
     fn ack(&mut self, count: u64) {
         let mut arrivals = Vec::new();
         for index in 0.. {
-            let head = self.board.first();
-            if self.board.is_empty()
-                || (index >= count && !self.board.flags(head).has(Flags::SACKED))
+            let head = self.racked.board.first();
+            if self.racked.board.is_empty()
+                || (index >= count && !self.racked.board.flags(head).has(Flags::SACKED))
             {
                 break;
             }
-            if !self.board.flags(head).has(Flags::SACKED) {
-                arrivals.push(self.arrival(head));
+            if !self.racked.board.flags(head).has(Flags::SACKED) {
+                arrivals.push(self.racked.board.arrival(head));
             }
-            self.board.pop();
+            self.racked.board.pop();
         }
         self.finish(arrivals);
     }
 
     fn finish(&mut self, arrivals: Vec<Arrival>) {
-        for arrival in &arrivals {
-            self.rack.on_delivered(self.now, arrival, Some(self.min_rtt));
-        }
-        self.plain.deliver(self.now, arrivals, self.min_rtt);
-        let sacked_segments = self.board.ledger.sacked_segments();
-        self.rack.on_ack(&Facts {
-            una: Seq(self.board.una()),
-            nxt: Seq(self.board.nxt()),
-            episode: self.episode,
-            sacked_segments,
-            min_rtt: Some(self.min_rtt),
-            srtt: Some(self.min_rtt),
-            ..Facts::default()
-        });
-        let impatient = self.episode != Episode::None || sacked_segments >= 3;
+        self.racked.deliver(self.now, &arrivals);
+        self.plain.deliver(self.now, arrivals, self.racked.rtt);
+        let sacked_segments = self.racked.board.ledger.sacked_segments();
+        let impatient = self.racked.episode != Episode::None || sacked_segments >= 3;
         self.plain.window =
-            if !self.plain.seen && impatient { Nanos(0) } else { Nanos(self.min_rtt.0 / 4) };
+            if !self.plain.seen && impatient { Nanos(0) } else { Nanos(self.racked.rtt.0 / 4) };
         self.detect();
     }
 
     fn detect(&mut self) {
-        let before = self.board.clone();
+        let before = self.racked.board.clone();
         let (expected, deadline) = self.plain.detect(&before, self.now);
-        let found = self.rack.detect(&mut self.board, self.now);
+        let found = self.racked.rack.detect(&mut self.racked.board, self.now);
         let newly: Vec<u64> = self
+            .racked
             .board
             .lost()
             .into_iter()
@@ -501,20 +473,20 @@ impl Racked {
                 "L8: {id} is marked before its time"
             );
         }
-        if !found.losses.is_empty() && self.episode == Episode::None {
-            self.episode = Episode::Fast;
+        if !found.losses.is_empty() && self.racked.episode == Episode::None {
+            self.racked.episode = Episode::Fast;
         }
     }
 }
 
 fn run_rack(history: &[Event], min_rtt: Nanos) -> Board {
-    let mut c = Racked::new(min_rtt);
+    let mut c = Both::new(min_rtt);
     for &event in history {
-        let count = c.board.next().0 - c.board.first;
+        let count = c.racked.board.next().0 - c.racked.board.first;
         match event {
             Event::Send { len } => c.send(len),
             Event::Sack { which } if count > 1 => {
-                let id = |n: u64| Id(c.board.first + 1 + n % (count - 1));
+                let id = |n: u64| Id(c.racked.board.first + 1 + n % (count - 1));
                 let ids = if which % 5 == 0 {
                     vec![id(which), id(which / 7), id(which / 49)]
                 } else {
@@ -524,17 +496,17 @@ fn run_rack(history: &[Event], min_rtt: Nanos) -> Board {
             }
             Event::Ack { count } => {
                 c.ack(count);
-                if c.board.is_empty() {
-                    c.episode = Episode::None;
+                if c.racked.board.is_empty() {
+                    c.racked.episode = Episode::None;
                 }
             }
             Event::Repeat => {
-                if let Some(id) = c.board.next_lost() {
+                if let Some(id) = c.racked.board.next_lost() {
                     c.repeat(id);
                 }
             }
             Event::Probe => {
-                if let Some(id) = c.board.highest_unsacked() {
+                if let Some(id) = c.racked.board.highest_unsacked() {
                     c.repeat(id);
                 }
             }
@@ -544,20 +516,20 @@ fn run_rack(history: &[Event], min_rtt: Nanos) -> Board {
                 let due = |(id, segment): (Id, &detection_board::Segment)| {
                     let open = !segment.flags.has(Flags::SACKED)
                         && (segment.flags.has(Flags::LOST) || segment.last_tx + patience <= now);
-                    (open || id == c.board.first()).then_some(id.0)
+                    (open || id == c.racked.board.first()).then_some(id.0)
                 };
-                let expected: Vec<u64> = c.board.outstanding().filter_map(due).collect();
-                Rto::default().mark(&mut c.board, Some(&mut c.rack), now);
+                let expected: Vec<u64> = c.racked.board.outstanding().filter_map(due).collect();
+                Rto::default().mark(&mut c.racked.board, Some(&mut c.racked.rack), now);
                 assert_eq!(
-                    c.board.lost(),
+                    c.racked.board.lost(),
                     expected,
                     "timeout: lost on the left, the walk's on the right"
                 );
-                c.episode = Episode::Timeout;
+                c.racked.episode = Episode::Timeout;
             }
             Event::Undo => {
-                c.board.remark(|_| Flags::NONE);
-                c.rack.rewind();
+                c.racked.board.remark(|_| Flags::NONE);
+                c.racked.rack.rewind();
                 c.detect();
             }
             Event::Wait { ms: wait } => {
@@ -566,9 +538,9 @@ fn run_rack(history: &[Event], min_rtt: Nanos) -> Board {
             }
             Event::Sack { .. } | Event::Timeout => {}
         }
-        check_totals(&mut c.board);
+        check_totals(&mut c.racked.board);
     }
-    c.board
+    c.racked.board
 }
 
 proptest! {
@@ -729,7 +701,7 @@ proptest! {
     }
 }
 
-/// What a receiver on a path does: acknowledges everything it has, every `thin`-th arrival, and
+/// A receiver on a path: acknowledges everything it has, every `thin`-th arrival, and
 /// when the path falls silent. Arrivals are given in order of time; returns how many segments each
 /// detector marked: counting rules, RACK, QUIC.
 fn spurious(arrivals: &[(Time, u64)], send_gap: Nanos, rtt: Nanos, thin: usize) -> [u64; 5] {

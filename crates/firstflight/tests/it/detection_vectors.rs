@@ -4,7 +4,7 @@
 
 use crate::detection_board;
 
-use detection_board::{Board, assert_lost, at, ms};
+use detection_board::{Board, Racked, assert_lost, at, ms};
 use firstflight::detection::delivered::{DuplicateCredit, delivered};
 use firstflight::detection::dupack::{DupAck, Header, Rule};
 use firstflight::detection::early_retransmit::{
@@ -547,56 +547,21 @@ fn an_arrival_within_the_delay_cancels_it() {
 
 const RTT: Nanos = Nanos::from_millis(100);
 
-/// A RACK connection with constant RTT, 100 ms = min_rtt = srtt.
-struct Racked {
-    board: Board,
-    rack: Rack,
-    episode: Episode,
-}
-
 impl Racked {
     /// `count` segments, number i sent at i ms.
     fn sent(count: u64) -> Racked {
-        let mut racked = Racked {
-            board: Board::new(RepeatRule::NewBet),
-            rack: Rack::default(),
-            episode: Episode::None,
-        };
-        (0..count).for_each(|i| racked.send(at(i)));
+        let mut racked = Racked::new(RTT);
+        (0..count).for_each(|i| racked.send(1, at(i)));
         racked
     }
 
-    fn send(&mut self, now: Time) {
-        let id = self.board.send(1, now);
-        self.rack.on_sent(now, self.board.end(id));
-    }
-
-    fn repeat(&mut self, id: u64, now: Time) {
-        self.board.send_again(Id(id), now);
-        self.rack.on_sent(now, self.board.end(Id(id)));
-    }
-
     fn sack(&mut self, now: Time, ids: &[u64]) -> Found {
+        let mut arrivals = Vec::new();
         for &id in ids {
-            let segment = *self.board.segment(Id(id));
+            arrivals.push(self.board.arrival(Id(id)));
             assert!(self.board.mark_sacked(Id(id)), "segment {id} is new");
-            let arrival = Arrival {
-                end: Seq(segment.end),
-                last_tx: segment.last_tx,
-                tx_count: segment.tx_count,
-                echo: None,
-            };
-            self.rack.on_delivered(now, &arrival, Some(RTT));
         }
-        self.rack.on_ack(&Facts {
-            una: Seq(self.board.una()),
-            nxt: Seq(self.board.nxt()),
-            episode: self.episode,
-            sacked_segments: self.board.ledger.sacked_segments(),
-            min_rtt: Some(RTT),
-            srtt: Some(RTT),
-            ..Facts::default()
-        });
+        self.deliver(now, &arrivals);
         self.rack.detect(&mut self.board, now)
     }
 }
@@ -646,8 +611,8 @@ fn rack_finds_a_lost_repeat() {
     c.sack(at(102), &[2]);
     c.sack(at(103), &[3]);
     c.episode = Episode::Fast;
-    c.repeat(0, at(103));
-    c.send(at(104));
+    c.repeat(Id(0), at(103));
+    c.send(1, at(104));
     assert!(c.board.lost().is_empty(), "a repeat is a new bet");
     c.sack(at(109), &[4, 5, 6, 7, 8, 9]);
     let found = c.sack(at(204), &[10]);
@@ -660,7 +625,7 @@ fn rack_finds_a_lost_repeat() {
 #[test]
 fn rack_orders_a_burst_by_its_last_bytes() {
     let mut c = Racked::sent(0);
-    (0..4).for_each(|_| c.send(at(0)));
+    (0..4).for_each(|_| c.send(1, at(0)));
     let found = c.sack(at(100), &[2]);
     assert!(
         found.losses.is_empty() && found.deadline == Some(at(125)),
@@ -674,11 +639,11 @@ fn rack_orders_a_burst_by_its_last_bytes() {
 #[test]
 fn rack_orders_a_burst_by_last_bytes_even_if_it_was_sent_the_other_way() {
     let mut c = Racked::sent(0);
-    c.send(at(0));
-    c.send(at(50));
+    c.send(1, at(0));
+    c.send(1, at(50));
     // At one instant first new data, then a repeat of 0.
-    c.send(at(60));
-    c.repeat(0, at(60));
+    c.send(1, at(60));
+    c.repeat(Id(0), at(60));
     c.episode = Episode::Fast;
     let found = c.sack(at(160), &[2]);
     assert_lost("new data then repeat", &c.board, &found.losses, &[0, 1]);

@@ -1,6 +1,7 @@
-//! What a window grows by and what it falls to where ACKs are merged, the application is the limit,
+//! Growth and reductions of a window if ACKs are merged, the application is the limit,
 //! the connection is silent, or packets change their size.
 
+use crate::rig;
 use crate::told::{Hear, Told};
 use firstflight::arm::{Arm, STARTUPS};
 use firstflight::avoidance::{Avoidance, Reno, reno};
@@ -31,9 +32,8 @@ struct Sender {
 
 impl Sender {
     fn new(arm: &str, config: Config) -> Sender {
-        let arm = Arm::parse(arm).unwrap_or_else(|error| panic!("{error}"));
         let tcp = config.transport == Transport::Tcp;
-        let mut c = arm.with_oracle(1 << 30).controller(config, Time(0), Seq(0));
+        let mut c = rig::controller(arm, config);
         c.on_handshake_rtt(Time(0), Nanos(RTT));
         let mss = config.mss;
         Sender { c, tcp, mss, now: 0, sent: 0, acked: 0, out: 0, limited: false, empty_since: 0 }
@@ -314,7 +314,7 @@ fn a_window_beside_another_sender_is_used_by_what_that_has_in_flight() {
         let before = sender.c.cwnd();
         assert_eq!(before, 20 * MSS, "{arm}");
         sender.send(flight);
-        // What limited the other one is of its window.
+        // Limits of the other flow come from its own window.
         let ack = Told { cwnd_limited: true, ..sender.record(1, 0) };
         sender.c.on_ack_of_another(&ack.ack());
         assert_eq!(sender.c.cwnd() > before, grows, "{arm}: {flight} in flight");
@@ -458,7 +458,7 @@ proptest! {
         steps in prop::collection::vec((0u64..130, 0u64..60, 0u64..8, 0u64..4), 1..120),
     ) {
         let mut sender = Sender::tcp(&format!("oracle(exit={exit}000)/reno/sack"));
-        let cx = crate::context::quic(MSS);
+        let cx = crate::hooks::quic(MSS);
         let mut kernel = Kernel {
             cwnd: 10, ssthresh: exit, reno: Reno::new(reno::Params::default()), bytes: 10 * MSS,
             is_cwnd_limited: false, max_packets_out: 0, cwnd_usage_seq: 0,
@@ -479,7 +479,7 @@ proptest! {
                     kernel.sent(sender.now, sender.acked, sender.sent, sender.out);
                 }
             }
-            // What the transport says beside is what the kernel would say.
+            // The transport's other facts are those of the kernel.
             sender.limited = false;
             sender.now += [1, 10, 50, 50, 120, 310, 700, 2_000][pause as usize] * MS;
             let acked = acked.min(sender.out);
@@ -656,7 +656,7 @@ fn sized(tcp: bool, mss: u64) -> Config {
     if tcp { Config::tcp(mss) } else { Config::quic(mss) }
 }
 
-/// What a sender shows after each of these steps.
+/// State of a sender after each of these steps.
 fn history(sender: &mut Sender, steps: &[(u64, u64)]) -> Vec<(u64, Option<u64>, Option<u64>)> {
     let mut seen = Vec::new();
     for &(kind, amount) in steps {

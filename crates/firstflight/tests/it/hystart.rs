@@ -1,9 +1,9 @@
 //! HyStart in its three profiles: the vectors of our specification (rows numbered as there), both
 //! sides of each equality, and the properties that must hold on any history.
 
-use crate::context;
+use crate::hooks::{self, Alone};
 use crate::told::Told;
-use firstflight::event::{Context, Signal, Timeout, Transport, Window};
+use firstflight::event::{Context, Signal, Timeout, Window};
 use firstflight::startup::hystart::{
     HyStart, Looking, Params, Profile, RollAt, ack_delay, linux_rate, rise,
 };
@@ -20,41 +20,16 @@ const T0: u64 = 5_000 * MS;
 const DELAY_ONLY: Params = firstflight::with!(Params { train: false, ..Params::LINUX });
 const TRAIN_ONLY: Params = firstflight::with!(Params { delay: false, ..Params::LINUX });
 
-fn context() -> Context {
-    firstflight::with!(Context {
-        transport: Transport::Tcp,
-        paced: false,
-        max_burst: 65_536,
-        ..context::quic(MSS)
-    })
-}
+const CX: Context = hooks::tcp(MSS);
 
-/// A sender around the algorithm: keeps the order of the hooks and applies what the algorithm
-/// concludes.
-#[derive(Clone)]
-struct Flow {
-    alg: HyStart,
-    w: Window,
-    cx: Context,
-    una: u64,
-    nxt: u64,
-    /// Smoothed RTT: with the window it makes the rate that Linux keeps.
-    srtt: Nanos,
-}
+type Flow = Alone<HyStart>;
 
 impl Flow {
     /// A window of 100 segments, a hundred packets in flight, nothing acknowledged.
     fn new(params: Params) -> Flow {
-        let mut alg = HyStart::new(params);
-        alg.start(Time(T0), Seq(0));
-        Flow {
-            alg,
-            w: Window { cwnd: 100 * MSS, ssthresh: UNSET_SSTHRESH },
-            cx: context(),
-            una: 0,
-            nxt: 100,
-            srtt: Nanos::ZERO,
-        }
+        let flow = Flow::of(HyStart::new(params), 100 * MSS, CX).begun(T0, 0);
+        let told = Told { acked: MSS, inflight: 7 * MSS, advanced: true, ..Told::default() };
+        Flow { nxt: 100, told, ..flow }
     }
 
     /// The ACK of one more packet, at `now` (ns), with an RTT of `rtt` (ns). The window is left
@@ -73,27 +48,11 @@ impl Flow {
     }
 
     fn deliver(&mut self, now: u64, rtt: u64) -> Option<Leave> {
-        let ack = Told {
-            now: Time(now),
-            acked: MSS,
-            rtt: Some(Nanos(rtt)),
-            srtt: (self.srtt != Nanos::ZERO).then_some(self.srtt),
-            una: Seq(self.una),
-            nxt: Seq(self.nxt),
-            inflight: 7 * MSS,
-            advanced: true,
-            ..Told::default()
-        };
+        self.now = now;
+        let ack = Told { rtt: Some(Nanos(rtt)), ..self.record() };
         self.alg.on_rtt(ack.now, Nanos(rtt), &self.cx);
-        if !self.w.in_slow_start() {
-            return None;
-        }
-        match self.alg.sample(&ack.ack(), self.w, &self.cx) {
-            Verdict::Leave(leave) => {
-                self.w =
-                    Window { cwnd: leave.cwnd.unwrap_or(self.w.cwnd), ssthresh: leave.ssthresh };
-                Some(leave)
-            }
+        match self.sample(&ack) {
+            Verdict::Leave(leave) => Some(leave),
             other => {
                 assert_eq!(other, Verdict::Stay, "HyStart either stays or leaves");
                 None
@@ -119,16 +78,6 @@ impl Flow {
             }
         }
         None
-    }
-
-    fn signal(&self, name: &str) -> Option<u64> {
-        let mut found = None;
-        self.alg.signals(&mut |n, v| {
-            if n == name {
-                found = Some(v);
-            }
-        });
-        found
     }
 }
 
@@ -291,12 +240,12 @@ fn linux_lets_every_sample_lower_the_minimum_and_ns3_only_the_first_eight() {
 #[test]
 fn rows_10_to_12_linux_leaves_on_a_train_longer_than_the_limit() {
     /// Name, paced, smoothed RTT, one gap, length of the train.
-    type Row = (&'static str, bool, Nanos, Option<u64>, Option<u64>);
+    type Row = (&'static str, bool, Option<Nanos>, Option<u64>, Option<u64>);
     // Unpaced half the path counts, paced all of it, and 1 ms for batching in either, 210 us at 10
     // Gbit/s. The number is the length at which it leaves.
-    let (slow, fast) = (at_rate(100_000_000), at_rate(1_250_000_000));
+    let (slow, fast) = (Some(at_rate(100_000_000)), Some(at_rate(1_250_000_000)));
     let rows: [Row; 7] = [
-        ("row 10, no RTT yet", false, Nanos::ZERO, None, Some(51 * MS)),
+        ("row 10, no RTT yet", false, None, None, Some(51 * MS)),
         ("row 10, (100 + 1) / 2", false, slow, Some(MS / 2), Some(51_500 * US)),
         ("row 10, (100 + 0.21) / 2", false, fast, Some(MS / 2), Some(50_500 * US)),
         ("row 11", true, slow, None, Some(102 * MS)),
@@ -306,7 +255,7 @@ fn rows_10_to_12_linux_leaves_on_a_train_longer_than_the_limit() {
     ];
     for (row, paced, srtt, gap, expected) in rows {
         let mut f = Flow::new(TRAIN_ONLY);
-        (f.cx.paced, f.srtt) = (paced, srtt);
+        (f.cx.paced, f.told.srtt) = (paced, srtt);
         f.roll(T0, 100 * MS);
         let mut now = T0;
         let mut left = None;
@@ -443,14 +392,8 @@ fn inside_a_recovery_linux_finds_the_threshold_to_end_it_with() {
         f.w.ssthresh = 200 * MSS;
         let found = (1..=20).find_map(|count| {
             f.una += 1;
-            let ack = Told {
-                now: Time(T0 + count * MS),
-                acked: MSS,
-                rtt: Some(Nanos(50 * MS)),
-                una: Seq(f.una),
-                nxt: Seq(f.nxt),
-                ..Told::default()
-            };
+            f.now = T0 + count * MS;
+            let ack = Told { rtt: Some(Nanos(50 * MS)), ..f.record() };
             Some((count, f.alg.sample_in_recovery(&ack.ack(), f.w, &f.cx)?))
         });
         assert_eq!(found, expected, "{:?}", params.profile);
@@ -524,7 +467,7 @@ fn the_rate_that_linux_keeps_is_twice_or_six_fifths_of_a_window_per_rtt() {
 fn ns3_leaves_on_a_train_longer_than_the_whole_path() {
     for paced in [false, true] {
         let mut f = Flow::new(firstflight::with!(Params { delay: false, ..Params::NS3 }));
-        (f.cx.paced, f.srtt) = (paced, at_rate(100_000_000));
+        (f.cx.paced, f.told.srtt) = (paced, Some(at_rate(100_000_000)));
         f.roll(T0, 30 * MS);
         let left = f.samples(&[30 * MS; 60], MS);
         assert_eq!(
@@ -612,9 +555,7 @@ fn the_older_gates_notice_the_end_of_a_round_later() {
         f.w.cwnd = segments * MSS;
         f.cx.limited = limited;
         f.roll(T0, 40 * MS);
-        let ack =
-            Told { now: Time(T0), acked: MSS, una: Seq(f.una), nxt: Seq(f.nxt), ..Told::default() };
-        f.alg.grow(&ack.ack(), MSS, &mut f.w, &f.cx);
+        f.grow(&f.record());
         assert_eq!(
             f.alg.status().rounds,
             Some(u32::from(rolls)),
@@ -813,7 +754,7 @@ proptest! {
         history in prop::collection::vec((0..3_000_u64, 20_000..60_000_u64, 1..4_u64, 0..8_u64), 1..400), paced in any::<bool>(),
     ) {
         let mut f = Flow::new(Params::LINUX);
-        (f.cx.paced, f.srtt) = (paced, at_rate(1_250_000_000));
+        (f.cx.paced, f.told.srtt) = (paced, Some(at_rate(1_250_000_000)));
         let ns: Vec<Step> = history.iter().map(|&(gap, rtt, n, sent)| (gap * US, rtt * US, n, sent)).collect();
         let ours = replay(&mut f, &ns).first().map(|&(i, l)| (i, l.reason));
         prop_assert_eq!(ours, microsecond_model(&history, paced), "the exit in ns and in us");
@@ -840,7 +781,7 @@ proptest! {
         for (kind, [now, rtt, una, nxt, cwnd, acked], flag) in events {
             let cx = firstflight::with!(Context {
                 mss: (acked >> 48) + 1, paced: flag, max_burst: nxt, limited: !flag,
-                young_epoch: kind == 7 && Context::is_young(Some(Nanos(una))), ..context()
+                young_epoch: kind == 7 && Context::is_young(Some(Nanos(una))), ..CX
             });
             let mut w = Window { cwnd, ssthresh: UNSET_SSTHRESH };
             let ack = Told { now: Time(now), acked, rtt: (!flag).then_some(Nanos(rtt)), srtt: Some(Nanos(una)), flight: cwnd, una: Seq(una), nxt: Seq(nxt), ..Told::default() };

@@ -4,6 +4,7 @@
 //! window per smoothed RTT, which is kept in eighths of a microsecond), not from the crate or its C
 //! twin: a mistake that those two share shows here.
 
+use crate::hooks::Random;
 use crate::told::{Hear, Told};
 use firstflight::avoidance::Cubic;
 use firstflight::event::{Congestion, Timeout};
@@ -14,18 +15,6 @@ use firstflight::{Config, Controller, Nanos, Seq, Time};
 const MSS: u64 = 1448;
 const GSO: u64 = 65_536;
 const SEQUENCES: u64 = 12_000;
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % bound
-    }
-}
 
 /// The kernel's side. Windows in packets, times in microseconds.
 struct Model {
@@ -242,7 +231,7 @@ fn the_controller_leaves_on_the_ack_of_the_kernels_arithmetic() {
             Some(_) => delays += 1,
             None => {}
         }
-        // What the same sequence gives if a sender without a pacer has no rate.
+        // Result of the same sequence if a sender without a pacer has no rate.
         let (_, ours, theirs) = run(seed, false);
         short += u32::from(base < 2_000);
         short_without += u32::from(base < 2_000 && ours != theirs);

@@ -2,7 +2,7 @@
 //! numbered as there), both sides of each equality, every option, and the properties that must hold
 //! on any history.
 
-use crate::context;
+use crate::hooks::{self, Alone};
 use crate::told::Told;
 use firstflight::event::{Context, Phase, Sent, Signal, Timeout, Transport, Window};
 use firstflight::startup::hystart::rise;
@@ -24,39 +24,17 @@ const FLIGHT: u64 = 1_000;
 const RFC: Params = Params::RFC9406;
 const LITERAL: Params = firstflight::with!(Params { fresh_samples: FreshSamples::Never, ..RFC });
 
-fn context() -> Context {
-    firstflight::with!(Context {
-        transport: Transport::Tcp,
-        max_burst: 65_536,
-        ..context::quic(MSS)
-    })
-}
+const CX: Context = firstflight::with!(Context { paced: true, ..hooks::tcp(MSS) });
 
-/// A sender around the algorithm: counts packets, ends rounds when told, applies what the algorithm
-/// concludes. Avoidance does nothing.
-#[derive(Clone)]
-struct Flow {
-    alg: HyStartPlusPlus,
-    w: Window,
-    cx: Context,
-    una: u64,
-    nxt: u64,
-    left: Option<Leave>,
-}
+/// Counts packets and ends rounds when told. Avoidance does nothing.
+type Flow = Alone<HyStartPlusPlus>;
 
 impl Flow {
     /// A window of 100 segments, nothing acknowledged, the first round not over.
     fn new(params: Params) -> Flow {
-        let mut alg = HyStartPlusPlus::new(params);
-        alg.start(Time(0), Seq(FLIGHT));
-        Flow {
-            alg,
-            w: Window { cwnd: 100 * MSS, ssthresh: UNSET_SSTHRESH },
-            cx: context(),
-            una: 0,
-            nxt: FLIGHT,
-            left: None,
-        }
+        let mut flow = Flow::of(HyStartPlusPlus::new(params), 100 * MSS, CX).begun(0, FLIGHT);
+        flow.told.inflight = 7 * MSS;
+        flow
     }
 
     /// As `new`, one round later; its smallest RTT was `rtt` ns.
@@ -101,25 +79,16 @@ impl Flow {
     }
 
     fn deliver(&mut self, acked: u64, rtt: Option<u64>) -> Verdict {
-        let ack = Told {
-            acked,
-            rtt: rtt.map(Nanos),
-            una: Seq(self.una),
-            nxt: Seq(self.nxt),
-            inflight: 7 * MSS,
-            ..Told::default()
-        };
+        let ack = Told { acked, rtt: rtt.map(Nanos), ..self.record() };
         if !self.w.in_slow_start() {
             if let Some(window) = self.alg.beside_avoidance(&ack.ack(), acked, self.w, &self.cx) {
                 self.w.cwnd = window;
             }
             return Verdict::Stay;
         }
-        let grown = self.alg.grow(&ack.ack(), acked, &mut self.w, &self.cx);
+        let (_, grown) = self.grow(&ack);
         if let Verdict::Leave(leave) = grown.verdict {
             assert_eq!(leave.cwnd, None, "no exit of HyStart++ changes the window");
-            self.w.ssthresh = leave.ssthresh;
-            self.left = Some(leave);
         }
         grown.verdict
     }
@@ -161,16 +130,6 @@ impl Flow {
         assert!(own.is_none(), "HyStart++ brings no recovery of its own");
         let cut = self.w.cwnd * 7 / 10;
         self.w = Window { cwnd: cut, ssthresh: cut };
-    }
-
-    fn signal(&self, name: &str) -> Option<u64> {
-        let mut found = None;
-        self.alg.signals(&mut |n, v| {
-            if n == name {
-                found = Some(v);
-            }
-        });
-        found
     }
 
     /// Growth in the present phase per 4 mss acknowledged, in segments: 4 in slow start, 1 in
@@ -784,8 +743,7 @@ fn running_again_forgets_everything_but_the_counters() {
         "hspp_window_end",
         "hspp_css_base_ns",
     ] {
-        let mut of_fresh = None;
-        fresh.signals(&mut |n, v| of_fresh = if n == name { Some(v) } else { of_fresh });
+        let of_fresh = hooks::signal(name, |visit| fresh.signals(visit));
         assert_eq!(f.signal(name), of_fresh, "{name} after running again and at the start");
     }
     assert_eq!(
@@ -850,7 +808,7 @@ fn a_false_alarm_restores_the_phase_with_its_baseline_and_rounds() {
     );
     assert!(f.books_balance(), "the counters of {:?}", f.alg.stats());
     for flow in [Flow::after_round(RFC, 40 * MS), Flow::in_lss(Params::DRAFT03, MSS, 100 * MSS)] {
-        let mut cut = flow.clone();
+        let mut cut = flow;
         cut.congestion(Signal::Loss);
         cut.alg.restore(flow.alg.save());
         assert_eq!(
@@ -933,7 +891,7 @@ fn each_reading_of_the_rounds_end_and_of_fresh_samples_is_that_of_an_independent
                 .map(|fresh| (end, fresh))
         })
         .collect();
-    // How many courses each reading takes otherwise than the first.
+    // Number of courses in which each reading differs from the first.
     let mut differ = vec![0; readings.len()];
     for seed in 1..=2_000_u64 {
         let mut random = seed;
@@ -986,7 +944,7 @@ fn each_reading_of_the_rounds_end_and_of_fresh_samples_is_that_of_an_independent
                 .enumerate()
                 .map(|(step, &(una, nxt, rtt))| {
                     let ack = Told { acked: MSS, rtt: Some(Nanos(rtt)), una: Seq(una), nxt: Seq(nxt), ..Told::default() };
-                    alg.grow(&ack.ack(), MSS, &mut w, &context());
+                    alg.grow(&ack.ack(), MSS, &mut w, &CX);
                     let expected = (model.ack(una, nxt, rtt), model.over);
                     let found = (alg.status().phase, alg.stats().css_exits > 0);
                     assert_eq!(found, expected, "course {seed}, ACK {step}, {end:?}, {fresh:?}: phase, and whether startup is over");
@@ -1024,7 +982,7 @@ fn a_round_ends_with_its_last_packet_or_with_the_first_of_the_next() {
                 nxt: Seq(una.max(10) + 10),
                 ..Told::default()
             };
-            alg.grow(&ack.ack(), MSS, &mut w, &context());
+            alg.grow(&ack.ack(), MSS, &mut w, &CX);
             alg.stats().rounds
         });
         assert_eq!(rounds, expected, "{end:?}");
@@ -1076,7 +1034,7 @@ proptest! {
     #[test]
     fn order_and_batching_of_acks_do_not_matter(parts in prop::collection::vec(1..100_000_u64, 1..60), css in any::<bool>()) {
         let start = if css { Flow::in_css(RFC) } else { Flow::new(RFC) };
-        let (mut split, mut backwards, sum) = (start.clone(), start.clone(), parts.iter().sum::<u64>());
+        let (mut split, mut backwards, sum) = (start, start, parts.iter().sum::<u64>());
         for (&forth, &back) in parts.iter().zip(parts.iter().rev()) {
             split.ack(forth, None);
             backwards.ack(back, None);
@@ -1190,7 +1148,7 @@ proptest! {
     ) {
         let mut alg = HyStartPlusPlus::new(firstflight::with!(Params { rearm, l, css_divisor, ..params }));
         for (kind, [rtt, una, nxt, cwnd, acked, ssthresh], [paced, limited, sampled]) in events {
-            let cx = firstflight::with!(Context { mss: rtt >> 48, paced, limited, ..context() });
+            let cx = firstflight::with!(Context { mss: rtt >> 48, paced, limited, ..CX });
             let mut w = Window { cwnd, ssthresh };
             let ack = Told { acked, rtt: sampled.then_some(Nanos(rtt)), una: Seq(una), nxt: Seq(nxt), ..Told::default() };
             match kind {

@@ -1,51 +1,30 @@
 //! Limited Slow Start of RFC 3742: the vectors of our specification, both sides of its threshold,
 //! and its bounds per round trip.
 
-use crate::context;
+use crate::hooks::{self, Alone};
 use crate::told::Told;
-use firstflight::event::{Context, Transport, Window};
+use firstflight::event::{Context, Window};
 use firstflight::startup::limited_slow_start::{LimitedSlowStart, Params};
-use firstflight::startup::{Startup, Verdict};
-use firstflight::units::UNSET_SSTHRESH;
+use firstflight::startup::{Grown, Startup};
 use proptest::prelude::*;
 
 const MSS: u64 = 1448;
 const INT: Params = firstflight::with!(Params { rfc_int: true, ..Params::RFC3742 });
 
-fn context() -> Context {
-    firstflight::with!(Context {
-        transport: Transport::Tcp,
-        max_burst: 65_536,
-        ..context::quic(MSS)
-    })
-}
+const CX: Context = firstflight::with!(Context { paced: true, ..hooks::tcp(MSS) });
 
-struct Flow {
-    alg: LimitedSlowStart,
-    w: Window,
-    cx: Context,
-}
+type Flow = Alone<LimitedSlowStart>;
 
 impl Flow {
     fn new(params: Params, cwnd: u64) -> Flow {
-        Flow {
-            alg: LimitedSlowStart::new(params),
-            w: Window { cwnd, ssthresh: UNSET_SSTHRESH },
-            cx: context(),
-        }
+        Flow::of(LimitedSlowStart::new(params), cwnd, CX)
     }
 
     /// Acknowledges `acked` bytes; the bytes by which the window grew.
     fn ack(&mut self, acked: u64) -> u64 {
-        let before = self.w.cwnd;
-        let grown =
-            self.alg.grow(&Told { acked, ..Told::default() }.ack(), acked, &mut self.w, &self.cx);
-        assert_eq!(
-            (grown.leftover, grown.verdict),
-            (0, Verdict::Stay),
-            "below an unset threshold all bytes are used"
-        );
-        self.w.cwnd - before
+        let (by, grown) = self.grow(&Told { acked, ..self.told });
+        assert_eq!(grown, Grown::default(), "below an unset threshold all bytes are used");
+        by
     }
 
     /// One round trip: the window is acknowledged in ACKs of `per_ack` bytes, the last one shorter.
@@ -228,7 +207,7 @@ proptest! {
         let mut alg = LimitedSlowStart::new(firstflight::with!(Params { max_ssthresh: max, rfc_int, ..Params::default() }));
         for ([acked, cwnd, ssthresh], shift, [paced, limited], mss) in events {
             let (acked, cwnd) = (acked >> shift, cwnd >> (63 - shift));
-            let cx = firstflight::with!(Context { mss: mss.into(), paced, limited, ..context() });
+            let cx = firstflight::with!(Context { mss: mss.into(), paced, limited, ..CX });
             let mut w = Window { cwnd, ssthresh };
             let grown = alg.grow(&Told { acked, ..Told::default() }.ack(), acked, &mut w, &cx);
             prop_assert!(w.cwnd >= cwnd && w.cwnd - cwnd <= acked, "window {cwnd} became {} for {acked} bytes", w.cwnd);

@@ -1,9 +1,10 @@
-//! What a transport may report that cannot be: each rule is broken by the one mistake that is planted into a correct stream of ACKs, and
+//! Impossible reports of a transport: each rule is broken by the one mistake that is planted into a correct stream of ACKs, and
 //! by nothing else.
 
+use crate::rig;
 use firstflight::event::{Impossible, Transport};
 use firstflight::units::MAX_BYTES;
-use firstflight::{Ack, AckDetail, AnyController, Arm, Config, Nanos, Seq, Time};
+use firstflight::{Ack, AckDetail, AnyController, Config, Nanos, Seq, Time};
 use proptest::prelude::*;
 
 const MSS: u64 = 1_200;
@@ -71,7 +72,7 @@ fn controller(arm: &str, transport: Transport) -> AnyController {
         Transport::Tcp => Config::tcp(MSS),
         Transport::Quic => Config::quic(MSS),
     };
-    Arm::parse(arm).expect("a known arm").controller(config, Time(0), Seq(0))
+    rig::controller(arm, config)
 }
 
 proptest! {
@@ -104,7 +105,7 @@ proptest! {
                 if again {
                     sender.on_ack(&Ack { acked_fresh: wrong.acked + 1, ..wrong });
                 }
-                // What is right now may contradict what was wrong: the first one stays.
+                // A correct record may now contradict the wrong one: the first finding stays.
                 right[at + 1..].iter().for_each(|ack| sender.on_ack(ack));
                 let last = sender.misfed().expect("it is remembered");
                 prop_assert_eq!((last.rule, last.at), (rule, wrong.now));

@@ -1,6 +1,7 @@
 //! One window of data, one reduction: any flight, any subset of its packets marked and lost, however
 //! few ACKs arrive; and a second one for new data that is lost before the recovery is over.
 
+use crate::rig;
 use crate::told::{Hear, Told};
 use firstflight::controller::Relapse;
 use firstflight::{AnyController, Arm, Config, Nanos, Sent, Seq, Time};
@@ -11,7 +12,7 @@ const RTT: Nanos = Nanos(50_000_000);
 /// Packets delivered beyond one that make it lost.
 const THRESHOLD: u64 = 3;
 
-/// What became of one transmission; its place is its ordinal.
+/// One transmission and its fate; its place is its ordinal.
 #[derive(Clone, Copy, Debug)]
 struct Tx {
     segment: u64,
@@ -46,8 +47,7 @@ impl Rig {
             firstflight::with!(Config { sack, ..Config::tcp(MSS) })
         };
         let base = firstflight::with!(Config { initial_window: 200 * MSS, paced: false, ..base });
-        let c =
-            Arm::parse(arm).expect("an arm").with_oracle(1 << 30).controller(base, Time(0), Seq(0));
+        let c = rig::controller(arm, base);
         Rig {
             c,
             quic,

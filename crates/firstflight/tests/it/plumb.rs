@@ -1,7 +1,7 @@
 //! Plumb's rules, one by one; what it reads from ACKs stands in `sounding.rs`, what holds on every
 //! path in `plumb_path.rs`.
 
-use crate::context;
+use crate::hooks;
 use crate::plumb_path::{MSS, Trip, signal};
 use crate::rig::{Rig, START};
 use crate::told::{Hear, Told};
@@ -43,7 +43,7 @@ const INITIAL: Window = Window { cwnd: 10 * MSS, ssthresh: UNSET_SSTHRESH };
 /// Shows PLUMB 1-volume, PLUMB 1-trains.
 #[test]
 fn the_first_flight_leaves_as_trains_of_four_within_one_round_trip() {
-    let (mut plumb, cx, mut w) = (Plumb::new(Params::default()), context::quic(MSS), INITIAL);
+    let (mut plumb, cx, mut w) = (Plumb::new(Params::default()), hooks::quic(MSS), INITIAL);
     // (time in ms, bytes in flight then, the train: up to how many, until when in ms)
     let table = [
         (0, 0, Some((3_500, 6))),
@@ -68,7 +68,7 @@ fn the_first_flight_leaves_as_trains_of_four_within_one_round_trip() {
 /// A stack that sends in bursts asks whether each packet has to be told.
 #[test]
 fn it_heeds_every_packet_until_the_first_flight_is_over_and_none_afterwards() {
-    let (mut plumb, cx, mut w) = (Plumb::new(Params::default()), context::quic(MSS), INITIAL);
+    let (mut plumb, cx, mut w) = (Plumb::new(Params::default()), hooks::quic(MSS), INITIAL);
     plumb.start(Time(0), Seq(0));
     plumb.on_rtt(Time(0), Nanos(30 * MS), &cx);
     assert!(plumb.heeds().sending, "before anything was sent");
@@ -85,7 +85,7 @@ fn it_heeds_every_packet_until_the_first_flight_is_over_and_none_afterwards() {
 /// Shows PLUMB 1-once.
 #[test]
 fn without_pacer_sample_data_or_room_there_is_no_first_flight() {
-    let cx = context::quic(MSS);
+    let cx = hooks::quic(MSS);
     let unpaced = firstflight::with!(Context { paced: false, ..cx });
     let (now, idle) = (ready(0, 0), Nanos(91 * MS));
     let grown = Window { cwnd: 21 * MSS, ..INITIAL };
@@ -217,7 +217,7 @@ fn slow_growth_doubles_after_two_calm_rounds() {
     }
     assert!(growth[..2].iter().all(|&g| g <= 14), "an eighth per round trip first: {growth:?} %");
     assert!(growth.iter().any(|&g| g >= 90), "and soon by its double: {growth:?} %");
-    // What is looked at is a little longer than a round trip.
+    // The examined span is a little longer than a round trip.
     assert!(growth.iter().all(|&g| g <= 250), "threefold at most: {growth:?} %");
 }
 
@@ -516,10 +516,10 @@ fn it_does_not_land_while_delivery_still_grows() {
 /// A train of six packets, two per 0.1 ms: microseconds, and RTT above the smallest in us.
 const TRAIN: [(u64, u64); 3] = [(0, 0), (100, 100), (200, 200)];
 
-/// What two more packets open after ACKs for two packets each, at these times with an RTT so much
+/// Bytes that two more packets open after ACKs for two packets each, at these times with an RTT so much
 /// above 30 ms, in us; in bytes.
 pub(crate) fn opened_after(arm: &str, acks: &[(u64, u64)]) -> u64 {
-    let cx = context::quic(MSS);
+    let cx = hooks::quic(MSS);
     let mut plumb = Plumb::new(params(arm));
     plumb.start(Time(0), Seq(0));
     let mut w = Window { cwnd: 20 * MSS, ssthresh: UNSET_SSTHRESH };
@@ -735,7 +735,7 @@ fn plumb_answers_every_loss_as_its_arm_does() {
 /// Shows PLUMB 6-policed.
 #[test]
 fn many_losses_far_below_the_depth_of_trains_land_on_what_was_delivered() {
-    let cx = context::quic(MSS);
+    let cx = hooks::quic(MSS);
     // (arm, packets lost, packets in flight, RTT in ms, whether it lands on what is delivered)
     let table = [
         ("plumb", 8, 60, 30, true),
@@ -786,7 +786,7 @@ fn lossy(lost: u64, acked: u64, flight: u64) -> Told {
 /// Shows PLUMB 6-excuse, PLUMB 6-marks.
 #[test]
 fn only_plumb_tolerant_excuses_two_percent_of_a_round() {
-    let cx = context::quic(MSS);
+    let cx = hooks::quic(MSS);
     let w = Window { cwnd: 300 * MSS, ssthresh: UNSET_SSTHRESH };
     let flight = 300 * MSS;
     // (arm, lost packets, marks, excused)
@@ -826,9 +826,9 @@ fn only_plumb_tolerant_excuses_two_percent_of_a_round() {
     );
 }
 
-/// What remains of a window of 100 packets when the RTT is `now_ms` over a smallest of 30 ms.
+/// Rest of a window of 100 packets when the RTT is `now_ms` over a smallest of 30 ms.
 fn kept(arm: &str, now_ms: u64, startup: bool) -> Option<u64> {
-    let cx = context::quic(MSS);
+    let cx = hooks::quic(MSS);
     let mut plumb = Plumb::new(params(arm));
     plumb.on_rtt(Time(0), Nanos(30 * MS), &cx);
     if !startup {

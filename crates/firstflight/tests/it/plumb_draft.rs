@@ -1,7 +1,7 @@
 //! The vectors of `drafts/draft-firstflight-plumb.md`, read from its tables, so that text and code
 //! say the same. A packaged crate comes without the draft: then there is nothing to check.
 
-use crate::context;
+use crate::hooks;
 use crate::plumb::{opened_after, params};
 use crate::sounding::by_clock;
 use crate::told::Told;
@@ -145,7 +145,7 @@ fn bunched(row: &[String], _arm: &str) -> Vec<String> {
 
 /// The flight that began with the connection, at a later time.
 fn flown(row: &[String], arm: &str) -> Vec<String> {
-    let (mut plumb, cx) = (Plumb::new(params(arm)), context::quic(MSS));
+    let (mut plumb, cx) = (Plumb::new(params(arm)), hooks::quic(MSS));
     let mut w = Window { cwnd: 10 * MSS, ssthresh: UNSET_SSTHRESH };
     for ms in [0, number(&row[0])] {
         let ready = Ready {
@@ -180,7 +180,7 @@ fn saving(arm: &str, packets: &str, rtt: &str) -> String {
 }
 
 fn threshold(row: &[String], arm: &str) -> Vec<String> {
-    let (mut plumb, cx) = (Plumb::new(params(arm)), context::quic(MSS));
+    let (mut plumb, cx) = (Plumb::new(params(arm)), hooks::quic(MSS));
     let w = Window { cwnd: 10 * MSS, ssthresh: UNSET_SSTHRESH };
     let (now, rtt) = (Time(10 * MS), Nanos(number(&row[0]) * US));
     plumb.start(Time(0), Seq(0));
@@ -206,7 +206,7 @@ struct Connection {
 /// The events of these acknowledgments, `k:window` or `k:strike` or `k:exit`, and the connection
 /// after them; see the text above the draft's table.
 fn landings(acks: &str, arm: &str) -> (Connection, String) {
-    let (plumb, cx) = (Plumb::new(params(arm)), context::quic(MSS));
+    let (plumb, cx) = (Plumb::new(params(arm)), hooks::quic(MSS));
     let w = Window { cwnd: 40 * MSS, ssthresh: UNSET_SSTHRESH };
     let mut c = Connection { plumb, w, cx };
     c.plumb.start(Time(0), Seq(0));
@@ -280,7 +280,7 @@ fn lossy(lost: u64, flight: u64, rtt: Nanos) -> Told {
 /// Two packets per 0.1 ms are delivered, a depth of 602 packets; then a whole round trip has this
 /// RTT, and a loss comes.
 fn answered(row: &[String], arm: &str) -> Vec<String> {
-    let (mut plumb, cx) = (Plumb::new(params(arm)), context::quic(MSS));
+    let (mut plumb, cx) = (Plumb::new(params(arm)), hooks::quic(MSS));
     plumb.start(Time(0), Seq(0));
     let w = |packets| Window { cwnd: packets * MSS, ssthresh: UNSET_SSTHRESH };
     for k in 0..4 {

@@ -1,10 +1,11 @@
 //! Plumb over one bottleneck: a drop-tail queue, constant delay, an ACK for every second packet.
-//! What holds on every path, whatever its rate, delay and queue.
+//! Invariants on every path, whatever its rate, delay and queue.
 
 use crate::told::{Hear, Told};
+use crate::{hooks, rig};
 use std::collections::VecDeque;
 
-use firstflight::{AnyController, Arm, Config, Nanos, Phase, Ready, Sent, Seq, Time};
+use firstflight::{AnyController, Config, Nanos, Phase, Ready, Sent, Seq, Time};
 use proptest::prelude::*;
 
 pub(crate) const MSS: u64 = 1_000;
@@ -38,12 +39,8 @@ pub(crate) struct Trip {
 
 impl Trip {
     pub(crate) fn new(arm: &str, mbps: u64, rtt_ms: u64, queue: u64) -> Trip {
-        let arm = Arm::parse(arm).expect("an arm");
-        let mut c = arm.controller(
-            firstflight::with!(Config { initial_window: IW, ..Config::quic(MSS) }),
-            Time(0),
-            Seq(0),
-        );
+        let config = firstflight::with!(Config { initial_window: IW, ..Config::quic(MSS) });
+        let mut c = rig::controller(arm, config);
         let rtt = rtt_ms * 1_000_000;
         c.on_handshake_rtt(Time(0), Nanos(rtt));
         let (sent_at, coming, departures) = (Vec::new(), VecDeque::new(), Vec::new());
@@ -196,13 +193,7 @@ impl Trip {
 }
 
 pub(crate) fn signal(c: &AnyController, name: &str) -> Option<u64> {
-    let mut found = None;
-    c.signals(&mut |signal, value| {
-        if signal == name {
-            found = Some(value);
-        }
-    });
-    found
+    hooks::signal(name, |visit| c.signals(visit))
 }
 
 proptest! {

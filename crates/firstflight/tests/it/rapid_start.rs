@@ -2,7 +2,7 @@
 //! what comes after. Row numbers are those of our table of vectors for
 //! draft-kazuho-ccwg-rapid-start-02; the rows about the window rule alone are in `rapid_recovery`.
 
-use crate::context;
+use crate::hooks;
 use crate::rig;
 use crate::told::Told;
 
@@ -16,16 +16,14 @@ const fn ms(ms: u64) -> Nanos {
     Nanos::from_millis(ms)
 }
 
-fn context() -> Context {
-    context::quic(MSS)
-}
+const CX: Context = hooks::quic(MSS);
 
 /// Rapid Start after samples (time ms, RTT ns).
 fn sampled(samples: &[(u64, u64)]) -> RapidStart {
     let mut rapid = RapidStart::new(Params::default());
     rapid.start(Time(0), firstflight::Seq(0));
     for &(at, rtt) in samples {
-        rapid.on_rtt(Time(0) + ms(at), Nanos(rtt), &context());
+        rapid.on_rtt(Time(0) + ms(at), Nanos(rtt), &CX);
     }
     rapid
 }
@@ -235,7 +233,7 @@ proptest! {
         let mut now = start;
         for gap in gaps {
             now += Nanos(base.0 * gap / 100);
-            rapid.on_rtt(now, raised, &context());
+            rapid.on_rtt(now, raised, &CX);
             prop_assert!(!rapid.rapid() || now.since(start) < base, "threefold {:?} after the last low sample, min {base:?}", now.since(start));
         }
     }

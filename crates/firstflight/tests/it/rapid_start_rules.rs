@@ -2,8 +2,8 @@
 //! HyStart++ beside it. Row numbers are those of our table of vectors for
 //! draft-kazuho-ccwg-rapid-start-02; the window rule alone is in `rapid_recovery.rs`.
 
-use crate::context;
 use crate::hand_fed;
+use crate::hooks;
 use crate::told::Told;
 
 use firstflight::event::Context;
@@ -20,7 +20,7 @@ fn no_jump() -> RapidStart {
 }
 
 fn context(paced: bool, limited: bool) -> Context {
-    firstflight::with!(Context { iw: IW, paced, limited, ..context::quic(MSS) })
+    firstflight::with!(Context { iw: IW, paced, limited, ..hooks::quic(MSS) })
 }
 
 /// Growth by one ACK of 1000 bytes after these samples, given as (ms since the start, RTT in ns).
@@ -278,10 +278,9 @@ fn in_quic_it_ends_with_a_packet_sent_after_entry_which_is_not_charged_and_grows
     // Charged no more, and not a new event either: these packets were sent before entry.
     let late = Told { tx_lost: Some(mark - 1), ..flow.lost(0, 12_000) };
     assert_eq!(flow.ack(late), window, "a late loss of before");
-    let mut w_max = None;
     let grows = flow.acked(1_200);
     flow.ack(grows);
-    flow.c.signals(&mut |name, value| w_max = if name == "w_max" { Some(value) } else { w_max });
+    let w_max = hooks::signal("w_max", |visit| flow.c.signals(visit));
     assert_eq!(
         w_max,
         Some(window * 10 / 7),

@@ -31,7 +31,7 @@ fn timer(pipe: u64) -> Progress {
     Progress { timer: true, newly_lost: MSS, ..progress(0, pipe, MSS) }
 }
 
-/// How many segments `policy` lets go while the pipe grows from `pipe`.
+/// Number of segments that `policy` releases while the pipe grows from `pipe`.
 fn sends(policy: &mut dyn Recovery, mut pipe: u64) -> u64 {
     let mut sent = 0;
     while policy.admits(MSS, pipe) {

@@ -250,7 +250,7 @@ proptest! {
             let before = prr;
             prr.on_ack(&Progress { advanced, ..progress(0, pipe, 1) });
             prop_assert_eq!(prr, before, "{}: nothing delivered, nothing lost", name);
-            // What is found lost without a delivery leaves window and sums as they are, and exactly its room may be sent into.
+            // Losses found without a delivery leave window and sums as they are, and exactly its room may be sent into.
             let lost = lost.min(pipe);
             pipe -= lost;
             prr.on_ack(&Progress { advanced, newly_lost: lost, ..progress(0, pipe, 1) });

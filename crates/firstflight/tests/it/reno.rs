@@ -1,6 +1,6 @@
 //! Reno: RFC 5681 section 3, RFC 9002 section 7, RFC 8511.
 
-use crate::context::{self, avoiding};
+use crate::hooks::{self, avoiding};
 use crate::told::Told;
 use firstflight::avoidance::reno::{Params, Profile};
 use firstflight::avoidance::{Avoidance, Base, Cut, Reno};
@@ -11,24 +11,14 @@ use proptest::prelude::*;
 
 const MSS: u64 = 1448;
 
-fn context() -> Context {
-    context::quic(MSS)
-}
+const CX: Context = hooks::quic(MSS);
 
-fn loss(inflight_before: u64) -> Cut {
-    Cut {
-        now: Time(0),
-        signal: Signal::Loss,
-        inflight_before,
-        flight: inflight_before,
-        from_slow_start: false,
-    }
+fn loss(flight: u64) -> Cut {
+    hooks::cut(Time(0), Signal::Loss, flight)
 }
 
 fn grow(reno: &mut Reno, w: &mut Window, acked: u64) -> u64 {
-    let before = w.cwnd;
-    reno.grow(&Told { acked, ..Told::default() }.ack(), acked, w, &context());
-    w.cwnd - before
+    hooks::grow(reno, w, &Told { acked, ..Told::default() }, &CX)
 }
 
 /// Something that happens to the controller.
@@ -88,7 +78,7 @@ fn an_unused_window_does_not_grow() {
         &Told::default().ack(),
         2896,
         &mut w,
-        &firstflight::with!(Context { limited: false, ..context() }),
+        &firstflight::with!(Context { limited: false, ..CX }),
     );
     assert_eq!(
         w.cwnd, 14_480,
@@ -121,9 +111,8 @@ fn a_reduction_multiplies_by_beta_and_respects_two_segments() {
         ("marks below two segments", half, Signal::Ecn, false, 3 * MSS, 0, 2 * MSS),
     ];
     for (what, params, signal, from_slow_start, cwnd, inflight_before, expected) in rows {
-        let cut =
-            Cut { now: Time(0), signal, inflight_before, flight: inflight_before, from_slow_start };
-        let left = Reno::new(params).reduce(&cut, avoiding(cwnd), &context());
+        let cut = Cut { from_slow_start, ..hooks::cut(Time(0), signal, inflight_before) };
+        let left = Reno::new(params).reduce(&cut, avoiding(cwnd), &CX);
         assert_eq!(
             (left.cwnd, left.ssthresh),
             (expected, expected),
@@ -137,9 +126,9 @@ fn a_reduction_multiplies_by_beta_and_respects_two_segments() {
 fn a_timeout_halves_the_flight_not_the_window() {
     for (flight, expected) in [(100_000, 50_000), (4 * MSS, 2 * MSS), (0, 2 * MSS)] {
         let got = Reno::default().on_rto(
-            &context::timeout(Time(0), flight, avoiding(200_000)),
+            &hooks::timeout(Time(0), flight, avoiding(200_000)),
             avoiding(200_000),
-            &context(),
+            &CX,
         );
         assert_eq!(
             got, expected,
@@ -151,16 +140,12 @@ fn a_timeout_halves_the_flight_not_the_window() {
 #[test]
 fn every_interruption_drops_the_remainder() {
     let interruptions: [(&str, Interruption); 4] = [
-        ("loss", |r| _ = r.reduce(&loss(0), avoiding(14_480), &context())),
+        ("loss", |r| _ = r.reduce(&loss(0), avoiding(14_480), &CX)),
         ("timeout", |r| {
-            _ = r.on_rto(
-                &context::timeout(Time(0), 0, avoiding(14_480)),
-                avoiding(14_480),
-                &context(),
-            );
+            _ = r.on_rto(&hooks::timeout(Time(0), 0, avoiding(14_480)), avoiding(14_480), &CX);
         }),
         ("persistent congestion", |r| r.on_persistent_congestion(Time(0))),
-        ("hand-over", |r| r.hand_over(Handover::LossFree, avoiding(14_480), &context())),
+        ("hand-over", |r| r.hand_over(Handover::LossFree, avoiding(14_480), &CX)),
     ];
     for (what, interrupt) in interruptions {
         let (mut reno, mut w) = (Reno::default(), avoiding(14_480));
@@ -175,7 +160,7 @@ fn a_false_alarm_gives_everything_back() {
     let (mut reno, mut w) = (Reno::default(), avoiding(14_480));
     grow(&mut reno, &mut w, 2896);
     let (before, saved) = (reno, reno.save());
-    reno.reduce(&loss(0), w, &context());
+    reno.reduce(&loss(0), w, &CX);
     reno.restore(saved);
     assert_eq!(reno, before, "restored {reno:?} equals {before:?}");
 }
@@ -211,7 +196,7 @@ proptest! {
     ) {
         let params = firstflight::with!(Params { beta: Ratio::new(num, den), base: Base::Inflight, ..Params::default() });
         let mut reno = Reno::new(params);
-        let cx = firstflight::with!(Context { mss, ..context() });
+        let cx = firstflight::with!(Context { mss, ..CX });
         let least = 2 * mss.clamp(1, 1 << 16);
         for (cwnd, a, b, what, flag) in steps {
             let mut w = Window { cwnd, ssthresh: if flag { UNSET_SSTHRESH } else { a } };
@@ -221,12 +206,12 @@ proptest! {
                     prop_assert!(w.cwnd >= cwnd, "growth lowers {cwnd} to {}", w.cwnd);
                 }
                 2 => {
-                    let cut = Cut { now: Time(b), signal: Signal::Loss, inflight_before: a, flight: a, from_slow_start: flag };
+                    let cut = Cut { from_slow_start: flag, ..hooks::cut(Time(b), Signal::Loss, a) };
                     let left = reno.reduce(&cut, w, &cx);
                     prop_assert!(left.cwnd >= least && left.ssthresh >= least, "{left:?} is below {least}");
                     prop_assert!(left.cwnd <= cwnd.max(least), "a cut raises {cwnd} to {}", left.cwnd);
                 }
-                3 => prop_assert!(reno.on_rto(&context::timeout(Time(b), a, w), w, &cx) >= least),
+                3 => prop_assert!(reno.on_rto(&hooks::timeout(Time(b), a, w), w, &cx) >= least),
                 _ => reno.on_idle(Time(a), Nanos(b), Nanos(b)),
             }
         }
@@ -252,17 +237,17 @@ fn the_kernels_reno_counts_segments() {
 #[test]
 fn the_kernels_reno_halves_the_window_whatever_is_in_flight() {
     let (mut reno, w) = (Reno::new(Params::LINUX), avoiding(15 * MSS));
-    assert_eq!(reno.reduce(&loss(4 * MSS), w, &context()).ssthresh, 7 * MSS);
-    assert_eq!(reno.on_rto(&loss(4 * MSS), w, &context()), 7 * MSS);
-    assert_eq!(reno.on_rto(&loss(MSS), avoiding(3 * MSS), &context()), 2 * MSS, "at least two");
+    assert_eq!(reno.reduce(&loss(4 * MSS), w, &CX).ssthresh, 7 * MSS);
+    assert_eq!(reno.on_rto(&loss(4 * MSS), w, &CX), 7 * MSS);
+    assert_eq!(reno.on_rto(&loss(MSS), avoiding(3 * MSS), &CX), 2 * MSS, "at least two");
     let mut of_flight = Reno::new(Params::default());
-    assert_eq!(of_flight.on_rto(&loss(4 * MSS), w, &context()), 2 * MSS);
+    assert_eq!(of_flight.on_rto(&loss(4 * MSS), w, &CX), 2 * MSS);
     let (mut kernel, mut documents) = (reno, of_flight);
     for reno in [&mut kernel, &mut documents] {
         let mut w = avoiding(10 * MSS);
         grow(reno, &mut w, 9 * MSS);
         let saved = reno.save();
-        reno.reduce(&loss(10 * MSS), w, &context());
+        reno.reduce(&loss(10 * MSS), w, &CX);
         reno.restore(saved);
     }
     let mut w = avoiding(10 * MSS);

@@ -1,4 +1,4 @@
-//! What a connection leaves to the next one: amounts are packets of 1000 bytes.
+//! Values that a connection saves for the next one: amounts are packets of 1000 bytes.
 
 use crate::rig::{MSS, RTT, Rig};
 use crate::told::Told;

@@ -1,26 +1,27 @@
 //! DCTCP (RFC 8257) and Prague: the smoothed share of marks, cuts by it, growth, and what a
 //! controller makes of marks that the avoidance answers itself.
 
-use crate::context::{self, avoiding};
+use crate::hooks::{self, avoiding};
+use crate::rig;
 use crate::told::{Hear, Told};
+use firstflight::AnyController;
 use firstflight::avoidance::{Avoidance, Cut, Dctcp, Prague, dctcp, prague};
 use firstflight::controller::Config;
 use firstflight::event::{Context, Sent, Signal};
 use firstflight::signal::mark_share::{MarkShare, ONE};
 use firstflight::startup::Handover;
 use firstflight::units::{MAX_BYTES, Nanos, Ratio, Seq, Time};
-use firstflight::{AnyController, Arm};
 use proptest::prelude::*;
 
 const MSS: u64 = 1000;
 const GAIN: Ratio = Ratio::new(1, 16);
 
 fn context(srtt_ms: u64) -> Context {
-    firstflight::with!(Context { srtt: Nanos::from_millis(srtt_ms), ..context::quic(MSS) })
+    hooks::quic_at(MSS, srtt_ms)
 }
 
 fn cut(signal: Signal, from_slow_start: bool) -> Cut {
-    Cut { now: Time(0), signal, inflight_before: 0, flight: MAX_BYTES, from_slow_start }
+    Cut { from_slow_start, ..hooks::cut(Time(0), signal, MAX_BYTES) }
 }
 
 /// The ACK that ends a window of `packets`, of which `marked` arrived so; windows follow each other.
@@ -273,12 +274,12 @@ fn a_timeout_halves_what_was_in_flight() {
     for (inflight, expected) in [(80_000, 40_000), (3_000, 2_000)] {
         let w = avoiding(100_000);
         assert_eq!(
-            prague.on_rto(&context::timeout(Time(0), inflight, w), w, &cx),
+            prague.on_rto(&hooks::timeout(Time(0), inflight, w), w, &cx),
             expected,
             "Prague of {inflight}"
         );
         assert_eq!(
-            dctcp.on_rto(&context::timeout(Time(0), inflight, w), w, &cx),
+            dctcp.on_rto(&hooks::timeout(Time(0), inflight, w), w, &cx),
             expected,
             "DCTCP of {inflight}"
         );
@@ -321,8 +322,7 @@ struct Driven {
 
 impl Driven {
     fn new(arm: &str) -> Driven {
-        let arm = Arm::parse(arm).expect("an arm");
-        let mut controller = arm.controller(Config::quic(MSS), Time(0), Seq(0));
+        let mut controller = rig::controller(arm, Config::quic(MSS));
         let sent = Sent { bytes: 10 * MSS, nxt: Seq(10), inflight: 10 * MSS, ..Sent::default() };
         controller.on_sent(&sent);
         Driven { controller, acks: windows() }
@@ -382,12 +382,8 @@ fn dctcp_answers_marks_by_an_episode_and_asks_for_no_l4s() {
     sender.ack(10, 0);
     assert!(sender.controller.in_recovery());
     assert!(!sender.controller.is_l4s());
-    let mut alpha = 0;
-    sender.controller.signals(&mut |name, value| {
-        if name == "alpha_millionths" {
-            alpha = value;
-        }
-    });
+    let alpha = hooks::signal("alpha_millionths", |visit| sender.controller.signals(visit));
+    let alpha = alpha.expect("a share of marks");
     // Four windows without marks and one full of them, from 1: (15/16)^4 * 15/16 + 1/16.
     assert!((786_000..=787_000).contains(&alpha), "{alpha}");
 }

@@ -2,9 +2,10 @@
 //! start, and its properties.
 
 use crate::ack_clock;
+use crate::hooks::{self, Alone};
 use crate::told::Told;
 
-use ack_clock::{GEO, LEO, Link, MSS, Report, context, lose, run};
+use ack_clock::{CX, GEO, LEO, Link, MSS, Report, run};
 use firstflight::Ack;
 use firstflight::startup::search::{
     Boundary, Exit, Interpolation, MAX_EXTRA, MissedBins, Outcome, Params, Search, Version, Warmup,
@@ -17,27 +18,27 @@ use proptest::prelude::*;
 const MS: u64 = 1_000_000;
 const T0: u64 = 5_000 * MS;
 
-/// A search fed by hand: cumulative bytes go in at the end of each bin.
-struct Rig {
-    search: Search,
-    w: Window,
-    initial_rtt: u64,
-}
+/// Cumulative bytes go in at the end of each bin. The RTT of [`Alone::told`] is the first one.
+type Rig = Alone<Search>;
 
 impl Rig {
     fn new(params: Params, initial_rtt_ms: u64) -> Rig {
-        let w = Window { cwnd: 1000 * MSS, ssthresh: UNSET_SSTHRESH };
-        Rig { search: Search::new(params), w, initial_rtt: initial_rtt_ms * MS }
+        let mut rig = Rig::of(Search::new(params), 1000 * MSS, CX);
+        rig.told.rtt = Some(Nanos(initial_rtt_ms * MS));
+        rig
     }
 
     fn ack(&mut self, now: u64, rtt: u64, delivered: u64, sent: u64) -> Verdict {
-        let ack =
-            Told { now: Time(now), rtt: Some(Nanos(rtt)), delivered, sent, ..Told::default() };
-        self.search.sample(&ack.ack(), self.w, &ack.within(&context()))
+        self.now = now;
+        self.sample(&Told { rtt: Some(Nanos(rtt)), delivered, sent, ..self.record() })
+    }
+
+    fn initial_rtt(&self) -> u64 {
+        self.told.rtt.unwrap_or_default().0
     }
 
     fn bin(&self) -> u64 {
-        self.initial_rtt * 35 / 100
+        self.initial_rtt() * 35 / 100
     }
 
     /// Bins 0 to `last`, the RTT of bins after the first being `rtt`; returns what the last one
@@ -49,7 +50,7 @@ impl Rig {
         delivered: impl Fn(u64) -> u64,
         sent: impl Fn(u64) -> u64,
     ) -> Verdict {
-        let mut verdict = self.ack(T0, self.initial_rtt, delivered(0), sent(0));
+        let mut verdict = self.ack(T0, self.initial_rtt(), delivered(0), sent(0));
         for i in 1..=last {
             assert_eq!(
                 verdict,
@@ -77,7 +78,7 @@ fn rows_4_to_7(rtt_ms: u64, params: Params, cur: u64) -> (Verdict, Outcome) {
         _ => cur,
     };
     let verdict = rig.bins(16, rtt_ms * MS, delivered, |i| 1000 * i * i);
-    (verdict, rig.search.last_outcome().expect("bin 16 was evaluated"))
+    (verdict, rig.alg.last_outcome().expect("bin 16 was evaluated"))
 }
 
 fn exits(outcome: Outcome) -> bool {
@@ -91,7 +92,7 @@ fn rows_1_and_3_a_bin_is_35_percent_of_the_initial_rtt() {
         let mut rig = Rig::new(Params::V4_0, rtt_ms);
         rig.ack(T0, rtt_ms * MS, 0, 0);
         assert_eq!(
-            rig.search.bin_length(),
+            rig.alg.bin_length(),
             Some(Nanos(bin_ns)),
             "row {row}: an initial RTT of {rtt_ms} ms gives bins of {bin_ns} ns"
         );
@@ -187,24 +188,24 @@ fn rows_8_to_10_bins_close_at_their_end_and_long_gaps_reset() {
         let mut rig = Rig::new(Params::V4_0, 100);
         rig.ack(T0, 100 * MS, 0, 0);
         rig.ack((T0 + rig.bin()).saturating_add_signed(offset), 100 * MS, 0, 0);
-        let found = rig.search.bin_index();
+        let found = rig.alg.bin_index();
         assert_eq!(
             found, last,
             "row {row}: {offset} ns after the end of the first bin the last closed bin is {last:?}, not {found:?}"
         );
-        assert_eq!(rig.search.stats().resets, resets, "row {row}: resets");
+        assert_eq!(rig.alg.stats().resets, resets, "row {row}: resets");
     }
     let mut open =
         Rig::new(firstflight::with!(Params { boundary: Boundary::Open, ..Params::V4_0 }), 100);
     open.ack(T0, 100 * MS, 0, 0);
     open.ack(T0 + open.bin(), 100 * MS, 0, 0);
     assert_eq!(
-        open.search.bin_index(),
+        open.alg.bin_index(),
         Some(0),
         "with open boundaries an ACK at the end does not close the bin"
     );
     open.ack(T0 + open.bin() + 1, 100 * MS, 0, 0);
-    assert_eq!(open.search.bin_index(), Some(1), "one ns later it does");
+    assert_eq!(open.alg.bin_index(), Some(1), "one ns later it does");
 }
 
 /// Shows SEARCH missed-1.
@@ -230,12 +231,12 @@ fn missed_bins_reset_by_the_rule_chosen() {
         rig.ack(T0, 100 * MS, 0, 0);
         rig.ack(T0 + passed * rig.bin(), 100 * MS, 0, 0);
         assert_eq!(
-            rig.search.bin_index().is_none(),
+            rig.alg.bin_index().is_none(),
             reset,
             "{missed_bins:?}, {passed} bins passed: reset = {reset}"
         );
         assert_eq!(
-            u64::from(rig.search.stats().reset_passed_bins),
+            u64::from(rig.alg.stats().reset_passed_bins),
             if reset { passed } else { 0 },
             "the gap is on record"
         );
@@ -254,7 +255,7 @@ fn row_11_warming_ends_one_bin_earlier_in_3_1() {
         let mut rig = Rig::new(params, 100);
         rig.bins(last, 100 * MS, |i| 1000 << i, |i| 1000 << i);
         assert_eq!(
-            rig.search.last_outcome(),
+            rig.alg.last_outcome(),
             Some(outcome),
             "{:?}, bin {last}, look 2",
             params.version
@@ -273,7 +274,7 @@ fn row_12_the_look_back_reaches_fourteen_bins_and_thirteen_in_3_1() {
             let mut rig = Rig::new(quiet(version), 100);
             rig.bins(39, 100 * MS, |i| 1000 << i, |i| 1000 << i);
             rig.ack(T0 + 40 * rig.bin(), look * rig.bin(), 1000 << 40, 1000 << 40);
-            let outcome = rig.search.last_outcome().expect("bin 40 was evaluated");
+            let outcome = rig.alg.last_outcome().expect("bin 40 was evaluated");
             let is = outcome == Outcome::RttInflated { bins: most as u16 + 1 };
             assert_eq!(
                 is, inflated,
@@ -290,11 +291,11 @@ fn row_13_a_reference_of_nothing_gives_no_exit() {
     let mut rig = Rig::new(Params::V4_0, 100);
     rig.bins(20, 100 * MS, |i| 1000 * i, |_| 0);
     assert_eq!(
-        rig.search.last_outcome(),
+        rig.alg.last_outcome(),
         Some(Outcome::ZeroSent),
         "nothing was sent in the previous window"
     );
-    assert_eq!(rig.search.stats().zero_sent, 8, "bins 13 to 20 say so");
+    assert_eq!(rig.alg.stats().zero_sent, 8, "bins 13 to 20 say so");
 }
 
 /// A search that has just begun to drain from 100 to 60 segments.
@@ -304,7 +305,7 @@ fn draining() -> Rig {
     let verdict = rig.bins(13, 100 * MS, |i| 20 * MSS * i, |i| 40 * MSS * i);
     assert_eq!(verdict, Verdict::Hold { cwnd: 100 * MSS }, "the ACK that exits keeps the window");
     assert_eq!(
-        rig.search.draining(),
+        rig.alg.draining(),
         Some((60 * MSS, 0)),
         "the target is what the last three bins delivered"
     );
@@ -326,16 +327,16 @@ fn rows_14_to_16_draining_sends_one_segment_for_three_acknowledged() {
         (15,    2,     96,        97,   1),
     ];
     for (row, acked, inflight, cwnd, credit) in table {
-        let verdict = rig.search.sample(&drain_ack(acked, inflight), rig.w, &context());
+        let verdict = rig.alg.sample(&drain_ack(acked, inflight), rig.w, &CX);
         assert_eq!(
             verdict,
             Verdict::Hold { cwnd: cwnd * MSS },
             "row {row}: the window follows what is in flight"
         );
-        assert_eq!(rig.search.draining(), Some((60 * MSS, credit * MSS)), "row {row}: credit");
+        assert_eq!(rig.alg.draining(), Some((60 * MSS, credit * MSS)), "row {row}: credit");
         rig.w.cwnd = cwnd * MSS;
     }
-    let verdict = rig.search.sample(&drain_ack(1, 59), rig.w, &context());
+    let verdict = rig.alg.sample(&drain_ack(1, 59), rig.w, &CX);
     let Verdict::Leave(leave) = verdict else {
         panic!("row 16: the target is met, so draining is over, it said {verdict:?}")
     };
@@ -349,7 +350,7 @@ fn rows_14_to_16_draining_sends_one_segment_for_three_acknowledged() {
         (ExitReason::Flattened, Handover::Drained),
         "row 16: avoidance takes over at the target"
     );
-    assert_eq!(rig.search.status().phase, Phase::Startup, "row 16: it no longer drains");
+    assert_eq!(rig.alg.status().phase, Phase::Startup, "row 16: it no longer drains");
 }
 
 /// Shows SEARCH drain-3.
@@ -358,18 +359,18 @@ fn draining_grows_nothing_and_paces_like_avoidance() {
     let mut rig = draining();
     let mut w = rig.w;
     let ack = Told { acked: 2 * MSS, ..Told::default() };
-    let grown = rig.search.grow(&ack.ack(), 2 * MSS, &mut w, &ack.within(&context()));
+    let grown = rig.alg.grow(&ack.ack(), 2 * MSS, &mut w, &ack.within(&CX));
     assert_eq!(
         (w, grown.leftover),
         (rig.w, 0),
         "the growth hook leaves the window alone and hands nothing on"
     );
     assert_eq!(
-        (rig.search.status().phase, rig.search.pacing()),
+        (rig.alg.status().phase, rig.alg.pacing()),
         (Phase::Drain, Pacing::Gain(Ratio::new(5, 4))),
         "phase and gain of draining"
     );
-    let without_rtt = rig.search.sample(&drain_ack(1, 99), rig.w, &context());
+    let without_rtt = rig.alg.sample(&drain_ack(1, 99), rig.w, &CX);
     assert_eq!(
         without_rtt,
         Verdict::Hold { cwnd: 99 * MSS },
@@ -381,14 +382,14 @@ fn draining_grows_nothing_and_paces_like_avoidance() {
 #[test]
 fn row_17_a_loss_ends_draining_and_the_search() {
     let mut rig = draining();
-    lose(&mut rig.search, rig.w);
+    rig.lose();
     assert_eq!(
-        (rig.search.status().phase, rig.search.draining()),
+        (rig.alg.status().phase, rig.alg.draining()),
         (Phase::Startup, None),
         "the normal reduction takes over"
     );
     assert_eq!(
-        rig.search.sample(&drain_ack(2, 90), rig.w, &context()),
+        rig.alg.sample(&drain_ack(2, 90), rig.w, &CX),
         Verdict::Stay,
         "and nothing more is said"
     );
@@ -439,7 +440,7 @@ fn rows_19_and_20_a_constant_rate_exits_in_3_1_only() {
         "row 19: {verdict:?}"
     );
     assert_eq!(
-        old.search.last_outcome(),
+        old.alg.last_outcome(),
         Some(Outcome::Exit { norm_percent: 50 }),
         "row 19: half of twice the delivery"
     );
@@ -447,7 +448,7 @@ fn rows_19_and_20_a_constant_rate_exits_in_3_1_only() {
     let mut new = Rig::new(Params::V4_0, 100);
     let verdict = new.bins(20, 70 * MS, |i| 1000 * i, |i| 5000 + 1000 * i);
     assert_eq!(verdict, Verdict::Stay, "row 20: as much arrives as was sent");
-    assert_eq!(new.search.last_outcome(), Some(Outcome::Continue { norm_percent: 0 }), "row 20");
+    assert_eq!(new.alg.last_outcome(), Some(Outcome::Continue { norm_percent: 0 }), "row 20");
 }
 
 #[test]
@@ -463,12 +464,12 @@ fn the_kernel_counts_the_bin_before_the_first_as_zero() {
         acked: 1000,
         ..Told::default()
     };
-    rig.search.sample(&ack.ack(), rig.w, &ack.within(&context()));
+    rig.alg.sample(&ack.ack(), rig.w, &ack.within(&CX));
     for i in 1..=12 {
         rig.ack(T0 + i * rig.bin(), 70 * MS, delivered(i), 0);
     }
     assert_eq!(
-        rig.search.last_outcome(),
+        rig.alg.last_outcome(),
         Some(Outcome::Exit { norm_percent: 50 }),
         "the window up to bin 9 holds ten bins as well"
     );
@@ -503,7 +504,7 @@ fn an_exit_follows_the_mode() {
         );
         assert_eq!(leave.estimate, Some(3 * per_bin), "the estimate is the delivery of three bins");
         assert_eq!(
-            rig.search.stats().full_queue_target,
+            rig.alg.stats().full_queue_target,
             3 * per_bin,
             "with the RTT unchanged the other target is the same"
         );
@@ -655,10 +656,8 @@ fn each_text_of_3_1_is_that_of_an_independent_model() {
                     acked: 1,
                     ..Told::default()
                 };
-                let left = matches!(
-                    search.sample(&ack.ack(), w, &ack.within(&context())),
-                    Verdict::Leave(_)
-                );
+                let left =
+                    matches!(search.sample(&ack.ack(), w, &ack.within(&CX)), Verdict::Leave(_));
                 assert_eq!(
                     left,
                     model.ack(now, rtt, bytes, app_limited),
@@ -696,9 +695,9 @@ fn an_application_limit_restarts_the_later_3_1_only() {
             app_limited: true,
             ..Told::default()
         };
-        rig.search.sample(&ack.ack(), rig.w, &ack.within(&context()));
+        rig.alg.sample(&ack.ack(), rig.w, &ack.within(&CX));
         assert_eq!(
-            rig.search.bin_index().is_some(),
+            rig.alg.bin_index().is_some(),
             kept,
             "{:?}: record kept = {kept}",
             params.version
@@ -736,8 +735,8 @@ fn an_application_limit_in_a_bin_that_is_compared_prevents_the_exit() {
                 app_limited: limited == Some(bin),
                 ..Told::default()
             };
-            let armed = rig.search.armed();
-            let said = rig.search.sample(&ack.ack(), rig.w, &ack.within(&context()));
+            let armed = rig.alg.armed();
+            let said = rig.alg.sample(&ack.ack(), rig.w, &ack.within(&CX));
             verdict = if armed { said } else { verdict };
         }
         assert_eq!(
@@ -758,7 +757,7 @@ fn samples_of_a_young_epoch_are_skipped_on_request() {
             Search::new(firstflight::with!(Params { skip_young_epoch, ..Params::V4_0 }));
         let cx = firstflight::with!(firstflight::Context {
             young_epoch: firstflight::Context::is_young(Some(Nanos::from_millis(age_ms))),
-            ..context()
+            ..CX
         });
         let ack = Told { now: Time(T0), rtt: Some(Nanos(100 * MS)), ..Told::default() };
         search.sample(&ack.ack(), Window { cwnd: MSS, ssthresh: UNSET_SSTHRESH }, &ack.within(&cx));
@@ -780,15 +779,15 @@ fn timeouts_and_idle_rearm_and_losses_do_not() {
             s.on_timeout(Timeout::PersistentCongestion, Time(0), Seq(0));
         }),
         ("idle", true, |s| s.on_idle(Time(0), Seq(0))),
-        ("loss", false, |s| lose(s, Window { cwnd: MSS, ssthresh: MSS })),
+        ("loss", false, |s| hooks::lose(s, hooks::avoiding(MSS), &CX)),
         ("start", true, |s| s.start(Time(0), Seq(0))),
     ];
     for (name, armed, event) in table {
         let mut rig = draining();
-        event(&mut rig.search);
-        assert_eq!(rig.search.armed(), armed, "after {name}: armed = {armed}");
+        event(&mut rig.alg);
+        assert_eq!(rig.alg.armed(), armed, "after {name}: armed = {armed}");
         assert_eq!(
-            rig.search.bin_index().is_none(),
+            rig.alg.bin_index().is_none(),
             armed,
             "after {name}: a re-armed search has no record"
         );
@@ -799,21 +798,17 @@ fn timeouts_and_idle_rearm_and_losses_do_not() {
 fn a_false_alarm_takes_the_search_up_again_with_its_record() {
     let mut rig = Rig::new(Params::V4_0, 100);
     rig.bins(8, 100 * MS, |i| 1000 << i, |i| 1000 << i);
-    let saved = rig.search.save();
-    lose(&mut rig.search, rig.w);
-    assert!(!rig.search.armed(), "a loss ends the search");
-    rig.search.restore(saved);
-    assert_eq!(
-        (rig.search.armed(), rig.search.bin_index()),
-        (true, Some(8)),
-        "its undoing resumes it"
-    );
+    let saved = rig.alg.save();
+    rig.lose();
+    assert!(!rig.alg.armed(), "a loss ends the search");
+    rig.alg.restore(saved);
+    assert_eq!((rig.alg.armed(), rig.alg.bin_index()), (true, Some(8)), "its undoing resumes it");
 
     let mut done = draining();
-    lose(&mut done.search, done.w);
-    let saved = done.search.save();
-    done.search.restore(saved);
-    assert!(!done.search.armed(), "a search that had ended stays ended");
+    done.lose();
+    let saved = done.alg.save();
+    done.alg.restore(saved);
+    assert!(!done.alg.armed(), "a search that had ended stays ended");
 }
 
 /// Fluid model of the specification: delivery doubles per RTT up to capacity, look-back fixed at
@@ -834,8 +829,8 @@ fn the_shortfall_after_saturation_follows_the_closed_form() {
             (bytes * 1e9) as u64
         };
         rig.bins(last, 100 * MS, delivered, |_| 0);
-        let Some(Outcome::Continue { norm_percent }) = rig.search.last_outcome() else {
-            panic!("{:?}", rig.search.last_outcome())
+        let Some(Outcome::Continue { norm_percent }) = rig.alg.last_outcome() else {
+            panic!("{:?}", rig.alg.last_outcome())
         };
         let off = (f64::from(norm_percent) + 0.5) / 100.0 - norm;
         // Interpolating linearly between bins overstates an exponential reference a little; the
@@ -921,7 +916,7 @@ fn draining_on_a_deep_queue_ends_near_the_bdp() {
     assert!((21.9..=22.7).contains(&rtts), "draining takes 7 RTTs from 15.35, it ended at {rtts}");
 }
 
-/// What the draft says, computed with a full record in `bits` bits instead of rings.
+/// The draft's rules, computed with a full record in `bits` bits instead of rings.
 struct Oracle {
     params: Params,
     bits: u32,
@@ -1001,7 +996,7 @@ fn exit_bin(params: Params, acks: &[Told]) -> Option<u64> {
     let mut search = Search::new(params);
     let w = Window { cwnd: 1 << 30, ssthresh: UNSET_SSTHRESH };
     acks.iter().find_map(|ack| {
-        matches!(search.sample(&ack.ack(), w, &ack.within(&context())), Verdict::Leave(_))
+        matches!(search.sample(&ack.ack(), w, &ack.within(&CX)), Verdict::Leave(_))
             .then(|| search.bin_index().unwrap())
     })
 }
@@ -1104,7 +1099,7 @@ proptest! {
             inflight -= per_ack * MSS;
             acked += per_ack;
             let ack = Told { acked: per_ack * MSS, inflight, ..Told::default() };
-            match rig.search.sample(&ack.ack(), w, &ack.within(&context())) {
+            match rig.alg.sample(&ack.ack(), w, &ack.within(&CX)) {
                 Verdict::Hold { cwnd } => {
                     prop_assert!((60 * MSS..=w.cwnd).contains(&cwnd), "from {} the window goes down, not below the target, not to {cwnd}", w.cwnd);
                     w.cwnd = cwnd;
@@ -1138,13 +1133,13 @@ proptest! {
                     let now = before.now.0 + end_unknown * permille / 1000;
                     let mut probe = dense;
                     let within = Told { now: Time(now), ..before };
-                    probe.sample(&within.ack(), w, &within.within(&context()));
+                    probe.sample(&within.ack(), w, &within.within(&CX));
                     if probe.bin_index() == dense.bin_index() && bin.0 > 0 {
                         dense = probe;
                     }
                 }
             }
-            if matches!(dense.sample(&ack.ack(), w, &ack.within(&context())), Verdict::Leave(_)) {
+            if matches!(dense.sample(&ack.ack(), w, &ack.within(&CX)), Verdict::Leave(_)) {
                 with_more = dense.bin_index();
                 break;
             }
@@ -1159,7 +1154,7 @@ proptest! {
         let mut search = Search::default();
         let w = Window { cwnd: 1 << 30, ssthresh: UNSET_SSTHRESH };
         for ack in acks(&history) {
-            search.sample(&ack.ack(), w, &ack.within(&context()));
+            search.sample(&ack.ack(), w, &ack.within(&CX));
         }
         search.on_idle(Time(0), Seq(0));
         let once = search;
@@ -1177,7 +1172,7 @@ proptest! {
         for (i, ack) in acks(&history).iter().enumerate() {
             let total = 10_000_000 + 1000 * i as u64;
             let ack = Told { sent: total, delivered: (2000 + surplus) * i as u64, ..*ack };
-            prop_assert_eq!(search.sample(&ack.ack(), w, &ack.within(&context())), Verdict::Stay);
+            prop_assert_eq!(search.sample(&ack.ack(), w, &ack.within(&CX)), Verdict::Stay);
         }
     }
 
@@ -1203,7 +1198,7 @@ proptest! {
         });
         let mut search = Search::new(params);
         let mut w = Window { cwnd, ssthresh: UNSET_SSTHRESH };
-        let cx = firstflight::with!(firstflight::Context { mss, ..context() });
+        let cx = firstflight::with!(firstflight::Context { mss, ..CX });
         for ack in &acks {
             match search.sample(&ack.ack(), w, &ack.within(&cx)) {
                 Verdict::Stay => {}

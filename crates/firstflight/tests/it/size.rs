@@ -1,4 +1,4 @@
-//! What a connection reserves: every controller of at most 1608 bytes, a plain value without a destructor.
+//! Size of a connection's state: every controller of at most 1608 bytes, a plain value without a destructor.
 //! `--nocapture` prints the parts.
 
 use crate::told::Told;
@@ -119,7 +119,7 @@ fn a_controller_of_any_arm_stays_below_the_bar() {
     );
 }
 
-/// What the head of each file says about the size of its state is so.
+/// The head of each file states the right size of its state.
 #[test]
 fn states_are_as_large_as_their_files_say() {
     macro_rules! check {

@@ -1,4 +1,4 @@
-//! What Plumb reads from ACKs, each signal alone: soundings, bunches, and whose a queue is.
+//! Signals that Plumb reads from ACKs, each alone: soundings, bunches, and whose a queue is.
 
 use crate::told::Told;
 use firstflight::signal::bunches::Bunches;

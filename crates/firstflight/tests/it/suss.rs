@@ -1,71 +1,64 @@
 //! SUSS: both sides of every condition, the paced part, the exit, and each departure.
 
-use crate::context;
+use crate::hooks::{self, Alone};
 use crate::plumb_path::{MSS, Trip, signal};
 use crate::rig::Rig;
 use crate::told::{Hear, Told};
-use firstflight::event::{Context, Ready, Sent, Signal, Timeout, Window};
+use firstflight::event::{Context, Ready, Sent, Signal, Timeout};
 use firstflight::startup::suss::{Params, Suss};
 use firstflight::startup::{ExitReason, Leave, Pacing, Startup, Train, Verdict};
-use firstflight::units::{Nanos, Ratio, Seq, Time, UNSET_SSTHRESH};
+use firstflight::units::{Nanos, Ratio, Seq, Time};
 use firstflight::{AnyController, Phase, Transport};
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
 
 /// SUSS over QUIC with ACKs at times that the test chooses.
-#[derive(Clone)]
-struct Hand {
-    suss: Suss,
-    w: Window,
-    cx: Context,
-    una: u64,
-    nxt: u64,
-    /// Every sample, ns.
-    rtt: u64,
-}
+type Hand = Alone<Suss>;
 
 impl Hand {
     fn with(params: Params, cx: Context, rtt: u64) -> Hand {
-        let w = Window { cwnd: cx.iw, ssthresh: UNSET_SSTHRESH };
-        let mut hand = Hand { suss: Suss::new(params), w, cx, una: 0, nxt: cx.iw / MSS, rtt };
-        hand.suss.start(Time(0), Seq(0));
+        let mut hand = Hand::of(Suss::new(params), cx.iw, cx).begun(0, 0);
+        hand.nxt = cx.iw / MSS;
+        hand.every(rtt);
         hand
     }
 
+    /// The RTT of every sample from now on, ns.
+    fn every(&mut self, rtt: u64) {
+        (self.told.rtt, self.told.srtt) = (Some(Nanos(rtt)), Some(Nanos(rtt)));
+    }
+
     fn new(rtt: u64) -> Hand {
-        Hand::with(Params::default(), context::quic(MSS), rtt)
+        Hand::with(Params::default(), hooks::quic(MSS), rtt)
     }
 
     fn told(&self, at: u64, packets: u64) -> Told {
         let una = self.una + packets;
+        let inflight = (self.nxt - una) * MSS;
         Told {
             now: Time(at),
             acked: packets * MSS,
-            rtt: Some(Nanos(self.rtt)),
-            srtt: Some(Nanos(self.rtt)),
             una: Seq(una),
-            nxt: Seq(self.nxt),
-            flight: (self.nxt - una) * MSS,
+            flight: inflight,
             inflight_before: (self.nxt - self.una) * MSS,
-            inflight: (self.nxt - una) * MSS,
-            cwnd_limited: true,
-            ..Told::default()
+            inflight,
+            ..self.record()
         }
     }
 
     /// An ACK at this time, then as much as the window allows. Returns the verdict on the sample.
     fn ack(&mut self, at: u64, packets: u64) -> Verdict {
-        let ack = self.told(at, packets).ack();
-        self.suss.on_rtt(ack.now, Nanos(self.rtt), &self.cx);
-        let verdict = self.suss.sample(&ack, self.w, &self.cx);
-        self.suss.grow(&ack, ack.acked, &mut self.w, &self.cx);
+        let told = self.told(at, packets);
+        self.alg.on_rtt(told.now, told.rtt.unwrap_or_default(), &self.cx);
+        let verdict = self.alg.sample(&told.ack(), self.w, &self.cx);
+        self.grow(&told);
         self.una += packets;
-        let most = self.suss.train().map_or(self.w.cwnd, |train| train.inflight.min(self.w.cwnd));
+        let most = self.alg.train().map_or(self.w.cwnd, |train| train.inflight.min(self.w.cwnd));
         if self.una + most / MSS > self.nxt {
             self.nxt = self.una + most / MSS;
             let sent = Sent { now: Time(at), nxt: Seq(self.nxt), ..Sent::default() };
-            self.suss.on_sent(&sent, self.w, &self.cx);
+            self.alg.on_sent(&sent, self.w, &self.cx);
         }
         verdict
     }
@@ -81,7 +74,7 @@ impl Hand {
     /// The rest of the paced part leaves, and its ACKs arrive up to `packets`.
     fn red(&mut self, at: u64, packets: u64) {
         self.send(at, 0);
-        while self.w.cwnd < self.value("suss_limit_bytes").expect("a paced part") {
+        while self.w.cwnd < self.signal("suss_limit_bytes").expect("a paced part") {
             self.send(at, self.w.cwnd);
         }
         self.nxt = self.nxt.max(self.una + self.w.cwnd / MSS);
@@ -95,28 +88,20 @@ impl Hand {
             now: Time(at),
             inflight,
             backlog: u64::MAX,
-            srtt: Some(Nanos(self.rtt)),
+            srtt: self.told.srtt,
             ..Ready::default()
         };
-        self.suss.before_send(&ready, &mut self.w, &self.cx);
-    }
-
-    fn value(&self, name: &str) -> Option<u64> {
-        let mut found = None;
-        self.suss.signals(&mut |signal, value| {
-            found = if signal == name { Some(value) } else { found };
-        });
-        found
+        self.alg.before_send(&ready, &mut self.w, &self.cx);
     }
 
     /// Whether the round that is going on grows fourfold.
     fn paces(&self) -> bool {
-        self.suss.status().phase == Phase::Rapid
+        self.alg.status().phase == Phase::Rapid
     }
 
     /// Fourfold growth of the first round on a path of 96 ms: ten packets, then forty.
     fn accelerated(params: Params) -> Hand {
-        let mut hand = Hand::with(params, context::quic(MSS), 96 * MS);
+        let mut hand = Hand::with(params, hooks::quic(MSS), 96 * MS);
         // A train of 0.8 ms for eight packets, 1 ms for ten.
         hand.train(96 * MS, 800_000, 10);
         assert!(hand.paces(), "the first train is short");
@@ -141,7 +126,7 @@ fn the_first_train_must_be_shorter_than_a_quarter_of_an_rtt_above_ten_millisecon
         let mut hand = Hand::new(rtt);
         hand.train(rtt, length, 10);
         assert_eq!(hand.paces(), grows, "a train of {length} ns in an RTT of {rtt} ns");
-        assert_eq!(hand.value("suss_on"), Some(u64::from(grows)), "a refusal is for good");
+        assert_eq!(hand.signal("suss_on"), Some(u64::from(grows)), "a refusal is for good");
     }
 }
 
@@ -154,7 +139,7 @@ fn the_next_train_must_fit_into_half_of_the_rtt() {
         let mut hand = Hand::accelerated(Params::default());
         hand.train(192 * MS, length, 20);
         assert_eq!(hand.paces(), grows, "20 packets in {length} ns");
-        assert_eq!(hand.value("suss_on"), Some(1), "its exit stays, whatever it grows by");
+        assert_eq!(hand.signal("suss_on"), Some(1), "its exit stays, whatever it grows by");
     }
 }
 
@@ -163,7 +148,8 @@ fn the_next_train_must_fit_into_half_of_the_rtt() {
 fn the_rtt_may_have_risen_by_an_eighth_at_most_by_the_next_round() {
     // Two rounds after the minimum of 96 ms: 3 RTT <= 3 x 96 + 2 x 96 / 8, so RTT <= 104 ms.
     for (rtt, grows) in [(104 * MS, true), (104 * MS + 1, false)] {
-        let mut hand = Hand { rtt, ..Hand::accelerated(Params::default()) };
+        let mut hand = Hand::accelerated(Params::default());
+        hand.every(rtt);
         hand.train(192 * MS, MS, 20);
         assert_eq!(hand.paces(), grows, "an RTT of {rtt} ns");
     }
@@ -179,7 +165,7 @@ fn at_most_three_rounds_grow_fourfold_unless_asked_otherwise() {
     ] {
         let params = firstflight::with!(Params { most, ..Params::default() });
         // ACKs without a gap between them: the fastest path.
-        let mut hand = Hand::with(params, context::quic(MSS), 200 * MS);
+        let mut hand = Hand::with(params, hooks::quic(MSS), 200 * MS);
         let (mut blue, mut seen) = (10, Vec::new());
         for round in 1..=6 {
             let (at, flight) = (round * 200 * MS, hand.nxt - hand.una);
@@ -201,19 +187,19 @@ fn at_most_three_rounds_grow_fourfold_unless_asked_otherwise() {
 fn the_extra_packets_are_paced_over_the_rest_of_the_round_after_a_guard_interval() {
     let mut hand = Hand::new(96 * MS);
     let at_once = Train { inflight: u64::MAX, next: Time(0) };
-    assert_eq!(hand.suss.train(), Some(at_once), "packets that ACKs clock are not paced");
+    assert_eq!(hand.alg.train(), Some(at_once), "packets that ACKs clock are not paced");
     hand.train(96 * MS, 800_000, 10);
     // Half of the round belongs to the packets that ACKs clock; their train takes 1 ms of 48.
     let start = 96 * MS + 800_000 + 23_500_000;
     let guard = Train { inflight: 20 * MSS, next: Time(start) };
-    assert_eq!(hand.suss.train(), Some(guard), "twenty leave at once, the others wait");
+    assert_eq!(hand.alg.train(), Some(guard), "twenty leave at once, the others wait");
     assert_eq!(hand.w.cwnd, 22 * MSS, "room for which a pacer waits");
     hand.send(start - 1, 20 * MSS);
-    assert_eq!((hand.w.cwnd, hand.suss.train()), (22 * MSS, Some(guard)), "not yet");
+    assert_eq!((hand.w.cwnd, hand.alg.train()), (22 * MSS, Some(guard)), "not yet");
     hand.send(start, 20 * MSS);
-    assert_eq!((hand.w.cwnd, hand.suss.train()), (30 * MSS, None), "a burst ahead of the flight");
+    assert_eq!((hand.w.cwnd, hand.alg.train()), (30 * MSS, None), "a burst ahead of the flight");
     // Twenty packets in the other half of the RTT.
-    let Pacing::Rate(rate) = hand.suss.pacing() else { panic!("a rate of its own") };
+    let Pacing::Rate(rate) = hand.alg.pacing() else { panic!("a rate of its own") };
     assert_eq!(rate.0, 20 * MSS * 1_000 / 48, "20 packets in 48 ms");
     hand.send(start + MS, 35 * MSS);
     assert_eq!(hand.w.cwnd, 40 * MSS, "four times the window and no more");
@@ -227,7 +213,7 @@ fn acks_of_paced_packets_grow_nothing_until_the_next_round() {
     assert_eq!(hand.w.cwnd, 62 * MSS, "forty and twenty, and the room for which a pacer waits");
     hand.ack(200 * MS, 10);
     assert_eq!(hand.w.cwnd, 62 * MSS, "the ACK of a paced packet");
-    let left = hand.suss.train().map(|train| train.inflight);
+    let left = hand.alg.train().map(|train| train.inflight);
     assert_eq!(left, Some(50 * MSS), "what it frees does not leave at once");
     hand.red(250 * MS, 10);
     assert!(hand.paces(), "the last ACK of the round");
@@ -242,17 +228,17 @@ fn a_long_train_of_the_clocked_part_ends_growth_at_the_end_of_its_flight() {
     let mut hand = Hand::accelerated(Params::default());
     hand.train(192 * MS, 1_800_000, 20);
     hand.red(250 * MS, 20);
-    let mut one = hand.clone();
+    let mut one = hand;
     // 160 in flight, of which 40 were clocked. Half of the RTT, 48.5 ms at most with the allowance
     // for batches, is an eighth of it for a quarter of the flight.
     let mut at = 300 * MS;
-    while hand.value("suss_cap_bytes").is_none() {
+    while hand.signal("suss_cap_bytes").is_none() {
         assert_eq!(hand.ack(at, 2), Verdict::Stay, "the cap is not the exit");
         at += 1_900_000;
         assert!(at < 330 * MS, "a train of 30 ms stands for one of 120");
     }
-    let (cwnd, blue) = (hand.w.cwnd, hand.value("suss_blue_bytes").unwrap_or(0));
-    let cap = hand.value("suss_cap_bytes").unwrap_or(0);
+    let (cwnd, blue) = (hand.w.cwnd, hand.signal("suss_blue_bytes").unwrap_or(0));
+    let cap = hand.signal("suss_cap_bytes").unwrap_or(0);
     // The ACK that sets the cap grows the window after it.
     assert_eq!(cap, cwnd - 2 * MSS + blue * 3, "three more parts as large as the one seen");
     let left = loop {
@@ -265,7 +251,7 @@ fn a_long_train_of_the_clocked_part_ends_growth_at_the_end_of_its_flight() {
     assert_eq!(left.reason, ExitReason::Train);
     assert!(left.cwnd == Some(left.ssthresh) && left.ssthresh <= inflight, "{left:?}");
     // A rise of the RTT ends startup as in HyStart.
-    one.rtt = 96 * MS + 12 * MS + 1;
+    one.every(96 * MS + 12 * MS + 1);
     let left = (0..9).map(|k| one.ack(300 * MS + k, 2)).find(|verdict| *verdict != Verdict::Stay);
     let Some(Verdict::Leave(Leave { reason, cwnd: Some(kept), .. })) = left else {
         panic!("{left:?}")
@@ -277,13 +263,13 @@ fn a_long_train_of_the_clocked_part_ends_growth_at_the_end_of_its_flight() {
 #[test]
 fn the_first_flight_that_fills_its_window_counts_whatever_its_size() {
     for packets in [3, 4, 10, 30] {
-        let cx = firstflight::with!(Context { iw: packets * MSS, ..context::quic(MSS) });
+        let cx = firstflight::with!(Context { iw: packets * MSS, ..hooks::quic(MSS) });
         let mut hand = Hand::with(Params::default(), cx, 50 * MS);
         for k in 0..packets {
             hand.ack(50 * MS + k, 1);
         }
         assert!(hand.paces(), "an initial window of {packets} packets");
-        assert_eq!(hand.value("suss_limit_bytes"), Some(4 * packets * MSS), "scaled to it");
+        assert_eq!(hand.signal("suss_limit_bytes"), Some(4 * packets * MSS), "scaled to it");
     }
     // A handshake of three packets, then a whole flight.
     let mut hand = Hand::new(50 * MS);
@@ -292,7 +278,7 @@ fn the_first_flight_that_fills_its_window_counts_whatever_its_size() {
     hand.cx = firstflight::with!(Context { limited: false, ..cx });
     hand.ack(50 * MS, 2);
     hand.ack(50 * MS, 1);
-    assert!(!hand.paces() && hand.value("suss_on") == Some(1), "nothing was measured");
+    assert!(!hand.paces() && hand.signal("suss_on") == Some(1), "nothing was measured");
     assert_eq!((hand.nxt - hand.una, hand.w.cwnd), (10, 10 * MSS), "the first whole flight");
     hand.cx = cx;
     hand.train(100 * MS, 0, 10);
@@ -302,7 +288,7 @@ fn the_first_flight_that_fills_its_window_counts_whatever_its_size() {
 /// D1.
 #[test]
 fn the_delayed_ack_of_an_odd_packet_is_not_waited_for() {
-    let cx = firstflight::with!(Context { iw: 9 * MSS, ..context::quic(MSS) });
+    let cx = firstflight::with!(Context { iw: 9 * MSS, ..hooks::quic(MSS) });
     let mut hand = Hand::with(Params::default(), cx, 50 * MS);
     for k in 0..4 {
         hand.ack(50 * MS + k, 2);
@@ -316,7 +302,7 @@ fn a_flight_that_one_ack_covers_accelerates_nothing() {
     let mut hand = Hand::new(50 * MS);
     hand.ack(50 * MS, 10);
     assert_eq!((hand.w.cwnd, hand.paces()), (20 * MSS, false), "twice as much");
-    assert_eq!(hand.value("suss_on"), Some(0), "for good");
+    assert_eq!(hand.signal("suss_on"), Some(0), "for good");
 }
 
 /// D2: ACK by ACK.
@@ -420,21 +406,21 @@ fn losses_timeouts_and_pauses_end_acceleration_for_good() {
         ("a loss", |hand| {
             let ack = Told { lost: MSS, ..hand.told(200 * MS, 0) }.ack();
             let (beta, w, cx) = (Ratio::new(7, 10), hand.w, hand.cx);
-            let saved = hand.suss.save();
-            hand.suss.on_congestion(Signal::Loss, beta, &ack, w, &cx);
-            hand.suss.restore(saved);
+            let saved = hand.alg.save();
+            hand.alg.on_congestion(Signal::Loss, beta, &ack, w, &cx);
+            hand.alg.restore(saved);
         }),
         ("a timeout", |hand| {
-            hand.suss.on_timeout(Timeout::PersistentCongestion, Time(200 * MS), Seq(40));
+            hand.alg.on_timeout(Timeout::PersistentCongestion, Time(200 * MS), Seq(40));
         }),
-        ("a pause", |hand| hand.suss.on_idle(Time(200 * MS), Seq(40))),
+        ("a pause", |hand| hand.alg.on_idle(Time(200 * MS), Seq(40))),
     ];
     for (what, event) in events {
         let mut hand = Hand::accelerated(Params::default());
         event(&mut hand);
         hand.train(300 * MS, MS, 20);
         assert!(!hand.paces(), "fourfold growth after {what}");
-        assert_eq!((hand.value("suss_on"), hand.suss.train()), (Some(0), None), "{what}");
+        assert_eq!((hand.signal("suss_on"), hand.alg.train()), (Some(0), None), "{what}");
     }
 }
 
@@ -442,10 +428,10 @@ fn losses_timeouts_and_pauses_end_acceleration_for_good() {
 fn its_signals_are_there_from_the_start() {
     let hand = Hand::new(50 * MS);
     for name in ["suss_on", "suss_fast", "suss_accelerated_rounds", "suss_train_ns"] {
-        assert!(hand.value(name).is_some(), "{name}");
+        assert!(hand.signal(name).is_some(), "{name}");
     }
-    assert!(!hand.suss.heeds().sending, "nothing to do while ACKs clock the packets");
-    assert!(Hand::accelerated(Params::default()).suss.heeds().sending, "the window opens");
+    assert!(!hand.alg.heeds().sending, "nothing to do while ACKs clock the packets");
+    assert!(Hand::accelerated(Params::default()).alg.heeds().sending, "the window opens");
 }
 
 /// Windows at the start of each round trip of a connection.

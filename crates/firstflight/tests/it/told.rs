@@ -1,5 +1,5 @@
-//! What tests tell of an ACK: an [`Ack`] with a default for every fact, and those that the controller derives beside them, so that a
-//! test of one hook says what it is about and nothing else.
+//! An [`Ack`] with a default for every fact, and the facts that the controller derives, so that a test names only
+//! those that it is about.
 
 #![allow(dead_code, reason = "each test program uses its part")]
 
@@ -41,7 +41,7 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    /// What a transport would report.
+    /// The transport's report.
     pub(crate) fn ack(&self) -> Ack {
         let mut detail = AckDetail::default();
         (detail.ce_bytes, detail.receiver_ts) = (self.ce_bytes, self.receiver_ts);
@@ -71,7 +71,7 @@ impl Told {
         }
     }
 
-    /// What the controller would have derived.
+    /// The facts that the controller derives.
     pub(crate) fn so_far(&self) -> SoFar {
         SoFar {
             delivered: self.delivered,
@@ -81,13 +81,13 @@ impl Told {
         }
     }
 
-    /// The same, where hooks find it.
+    /// A context with them, as hooks receive it.
     pub(crate) fn within(&self, cx: &Context) -> Context {
         firstflight::with!(Context { so_far: self.so_far(), ..*cx })
     }
 }
 
-/// Controllers hear of what is told.
+/// Controllers that receive a [`Told`].
 pub(crate) trait Hear {
     fn hear(&mut self, told: &Told);
 }

@@ -119,7 +119,7 @@ impl Service {
         true
     }
 
-    /// Where it serves over IPv6.
+    /// Its IPv6 address.
     pub(crate) fn v6(&self) -> Option<SocketAddr> {
         self.v6.as_ref().map(|(_, address)| *address)
     }
@@ -149,13 +149,13 @@ impl Service {
         (got.len(), stream.local_addr().expect("bound").port())
     }
 
-    /// What connections of the server use from now on.
+    /// Controller of the server's connections from now on.
     pub(crate) fn choose(&self, controller: &str) {
         let set = self.link.sender().set_sysctl("net/ipv4/tcp_congestion_control", controller);
         set.unwrap_or_else(|refusal| panic!("{controller}: {refusal}"));
     }
 
-    /// What TCP has counted at the server's end under this name of the kernel's.
+    /// TCP's counter of this kernel name at the server's end.
     pub(crate) fn counter(&self, name: &str) -> u64 {
         let counted = self.link.sender().tcp_counters().expect("TCP's counters");
         counted.get(name).unwrap_or_else(|| panic!("this kernel has no {name}"))

@@ -46,7 +46,7 @@ impl Served {
         Served { address, metrics, pin, done, stop }
     }
 
-    /// What fetches `path`, which may be anything.
+    /// A client that requests `path`, which may be anything.
     pub(crate) fn wanting(&self, path: &str) -> Fetch {
         let url = format!("https://localhost:{}{path}", self.address.port()).parse().unwrap();
         Fetch {

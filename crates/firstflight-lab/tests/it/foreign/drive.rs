@@ -7,14 +7,14 @@
 
 use super::subject::{Subject, Words};
 
-/// What became of a table's row.
+/// Outcome of a table's row.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Verdict {
     /// Statements that were judged.
     pub stated: usize,
     /// Statements that ours does not fulfil, as the table says.
     pub differences: Vec<String>,
-    /// What the table does not say, or says wrongly.
+    /// Facts that the table omits or gets wrong.
     pub wrong: Vec<String>,
 }
 

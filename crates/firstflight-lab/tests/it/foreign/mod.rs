@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Suite {
-    /// How the page calls it.
+    /// Name on the page.
     name: String,
     /// Owner and name on GitHub.
     repository: String,
@@ -62,7 +62,7 @@ struct Not {
 #[serde(deny_unknown_fields)]
 struct Rule {
     key: String,
-    /// What differs, who is right, and which text says so.
+    /// The difference, the side that is right, and the text that says so.
     says: String,
 }
 
@@ -109,7 +109,7 @@ fn suites() -> Vec<Judged> {
         .collect()
 }
 
-/// What is wrong with a row.
+/// Error in a row.
 fn faults(row: &Row, verdict: &Verdict, rules: &BTreeMap<String, String>) -> Vec<String> {
     let mut faults = verdict.wrong.clone();
     if verdict.stated == 0 {

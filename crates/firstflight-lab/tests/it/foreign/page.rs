@@ -44,7 +44,7 @@ fn short(file: &File) -> &str {
     file.path.rsplit_once('/').map_or(file.path.as_str(), |(_, name)| name)
 }
 
-/// Where each rule applies: a row per test, with the values of both.
+/// Tests of each rule: a row per test, with the values of both.
 fn places(judged: &[Judged]) -> BTreeMap<&str, Vec<String>> {
     let mut places: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for Judged { suite, verdicts } in judged {

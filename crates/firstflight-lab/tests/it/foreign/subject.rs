@@ -36,7 +36,7 @@ impl<'a> Words<'a> {
         self.all.contains(&word)
     }
 
-    /// What follows this word.
+    /// Text after this word.
     pub(super) fn after(&self, word: &str) -> Option<&'a str> {
         let at = self.all.iter().position(|here| *here == word)?;
         self.all.get(at + 1).copied()

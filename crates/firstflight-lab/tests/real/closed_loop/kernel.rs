@@ -15,7 +15,7 @@ const HEADER: u32 = 52;
 /// No connection lasts longer.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// What is played: a path, how much is sent over it, and the draws.
+/// A scenario: a path, the amount sent over it, and the draws.
 #[derive(Clone, Debug)]
 pub(super) struct Episode {
     pub(super) seed: u64,
@@ -59,7 +59,7 @@ pub(super) struct Step {
     pub(super) ack: Option<AckPacket>,
     /// Right after the ACK.
     pub(super) state: State,
-    /// What left right then, and later by the kernel's timers.
+    /// Packets that left at once, and those that the kernel's timers released later.
     pub(super) sent: Vec<Left>,
     pub(super) later: Vec<Left>,
 }
@@ -209,7 +209,7 @@ impl Player<'_> {
         self.due.peek().map(|Reverse((at, ..))| *at).into_iter().chain(ack).min()
     }
 
-    /// What is due at this moment happens.
+    /// Handles everything due at this moment.
     fn pass(&mut self, now: u64) -> std::io::Result<()> {
         if self.receiver.ack_due().is_some_and(|at| at.0 <= now) {
             let packet = self.receiver.acknowledge(Time(now));

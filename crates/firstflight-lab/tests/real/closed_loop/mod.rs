@@ -75,7 +75,7 @@ fn episode(seed: u64) -> Episode {
 /// The machine left the kernel alone for so long that nobody knows when it took an ACK.
 const DISTURBED: Duration = Duration::from_millis(1);
 
-/// What became of an episode.
+/// Outcome of an episode.
 struct Verdict {
     steps: usize,
     /// The first step at which anything differs, why, and what both did.
@@ -94,7 +94,7 @@ fn agree(recording: &Recording, ours: &[Step], within: i64) -> usize {
         if apart(k.cwnd, o.cwnd) || apart(k.ssthresh, o.ssthresh) {
             return index;
         }
-        // What would leave after the last ACK is not waited for.
+        // The test does not wait for packets after the last ACK.
         let later = |later: &[kernel::Left]| if index == last { 0 } else { later.len() };
         for (who, now, after) in [
             (0, &kernel.sent, &kernel.later[..later(&kernel.later)]),
@@ -153,7 +153,7 @@ fn judge(episode: &Episode, recording: &Recording) -> Verdict {
     Verdict { steps, first, holds }
 }
 
-/// What both did at a step and at the one before it.
+/// State of both at a step and at the one before it.
 fn differ(recording: &Recording, ours: &[Step], at: usize) -> String {
     let mut text = String::new();
     let short = |left: &[kernel::Left]| -> Vec<u64> {
@@ -210,7 +210,7 @@ fn side_by_side<T: Send>(count: u64, work: impl Fn(u64) -> T + Sync) -> Vec<T> {
     results.into_inner().expect("nobody panicked").into_values().collect()
 }
 
-/// What is missing to play episodes, in one line.
+/// Reason in one line why episodes cannot be played here.
 fn missing() -> Option<String> {
     let probe = firstflight_linux::scripted::Peer::open("reno", &[]);
     probe.err().map(|why| why.to_string())

@@ -20,7 +20,7 @@ pub(super) enum Name {
 }
 
 impl Name {
-    /// What it means, and where it stands in the kernel.
+    /// Its meaning, and its place in the kernel.
     pub(super) fn meaning(self) -> &'static str {
         match self {
             Name::CubicTick => {
@@ -103,7 +103,7 @@ pub(super) fn name(episode: &Episode, recording: &Recording, ours: &[Step], at: 
     let same_timer = k.sent.len() == o.sent.len() && k.state.cwnd == o.state.cwnd;
     let later_timer = left(&k.sent, &k.later) == left(&o.sent, &o.later);
     let other_timer = k.later.len() != o.later.len() && (same_timer || later_timer);
-    // What left by a timer since the step before, at another time.
+    // Packets that timers released since the step before, at another time.
     let moved = at.checked_sub(1).is_some_and(|before| {
         let (k, o) = (&recording.steps[before].later, &ours[before].later);
         k.iter().zip(o).any(|(k, o)| k.at.abs_diff(o.at) > JIFFY)

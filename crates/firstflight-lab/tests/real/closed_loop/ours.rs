@@ -12,7 +12,7 @@ use firstflight_sim::tcp::{AckPacket, Host, Range, Sender};
 /// Ticks of the kernel's timers.
 pub(super) const JIFFY: u64 = 4_000_000;
 
-/// What ours did after an event.
+/// State of ours after an event.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
     pub(super) state: State,
@@ -72,7 +72,7 @@ impl Clock {
     }
 }
 
-/// How late the kernel's timer wheel may be with a timer of this length: one tick and the rest of the
+/// Largest delay of the kernel's timer wheel for a timer of this length: one tick and the rest of the
 /// one that has begun, and more the longer it is (`calc_wheel_index`).
 fn slack(length: u64) -> u64 {
     let jiffies = length / JIFFY;

@@ -1,4 +1,4 @@
-//! How often the kernel and the simulator undo a recovery, over the same paths.
+//! Recoveries that the kernel and the simulator undo, over the same paths.
 
 use super::{Draw, missing, side_by_side};
 use firstflight::detection::f_rto::Proof;
@@ -78,7 +78,7 @@ fn play(seed: u64, wild: bool) -> [(u64, u64); 2] {
 fn margin(counts: &[u64]) -> f64 {
     let (n, sum) = (counts.len() as f64, counts.iter().sum::<u64>() as f64);
     let spread: f64 = counts.iter().map(|&count| (count as f64 - sum / n).powi(2)).sum();
-    // Where nothing was counted up to three still pass for that (rule of three).
+    // A count of zero allows up to three (rule of three).
     (1.96 * (n * spread / (n - 1.0)).sqrt()).max(3.0)
 }
 

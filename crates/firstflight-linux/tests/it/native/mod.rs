@@ -3,13 +3,13 @@
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::NonNull;
 
-/// What the kernel knows at one moment. Layout of `struct facts` in `native.c`.
+/// State of the kernel at one moment. Layout of `struct facts` in `native.c`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Facts {
     pub now_us: u64,
     pub bytes_acked: u64,
-    /// What the kernel paces at, bytes per second.
+    /// The kernel's pacing rate, bytes per second.
     pub pacing_rate: u64,
     pub una: u32,
     pub nxt: u32,
@@ -119,7 +119,7 @@ pub(crate) fn arm(name: &str) -> u32 {
     found.unwrap_or_else(|| panic!("no arm `{name}`")).0 as u32
 }
 
-/// What connections of this thread find saved for their destination from now on: packets, and us or 0
+/// Saved values that connections of this thread find for their destination from now on: packets, and us or 0
 /// for an RTT that is not known; no packets for nothing.
 pub(crate) fn save(cwnd: u32, rtt_us: u32) {
     // SAFETY: two numbers.
@@ -222,7 +222,7 @@ impl Connection {
         unsafe { ff_set_ssthresh(self.at(), ssthresh) }
     }
 
-    /// How often the startup's evaluations concluded what.
+    /// Number of the startup's evaluations by conclusion.
     pub(crate) fn outcomes(&self) -> [u8; 8] {
         // SAFETY: points into this connection's memory.
         unsafe { *ff_outcomes(self.memory.as_ptr()) }

@@ -27,7 +27,7 @@ impl Random {
     }
 }
 
-/// What kind of connection it is.
+/// Kind of connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Course {
     pub random: Random,

@@ -23,16 +23,16 @@ const TRAIN: u32 = 4;
 const LEAST_BURST: u32 = 2;
 /// More packets than this are not left under way: something is lost then.
 const MOST: u32 = 50_000;
-/// How long the connection sleeps when it does.
+/// Duration of each sleep of the connection.
 const SILENCE_US: u64 = 3_000_000;
-/// What the timeout adds to the smoothed RTT; the timeout is shorter than the silence.
+/// The timeout beyond the smoothed RTT; the timeout is shorter than the silence.
 const RTTVAR_US: u32 = 200_000;
 /// The timeout that a silence of it outlasts.
 const TIMEOUT_US: u64 = 1_000_000;
-/// What an application that has enough has written ahead, bytes.
+/// Bytes that an application with enough data has written ahead.
 const AHEAD: u64 = 1 << 30;
 
-/// Who keeps recovery and pacing.
+/// Owner of recovery and pacing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// The kernel, or what stands for it here: the window is at the threshold while an episode
@@ -43,7 +43,7 @@ pub(crate) enum Mode {
     Arm { window_in_recovery: bool },
 }
 
-/// What happened.
+/// Counts of events.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Account {
     pub acks: u64,
@@ -52,13 +52,13 @@ pub(crate) struct Account {
     pub timeouts: u64,
     pub undone: u64,
     pub idle: u64,
-    /// What an arm that is asked before it sends was doing then, as often.
+    /// Counts by phase of an arm with a hook before sending.
     pub phases: std::collections::BTreeMap<&'static str, u64>,
     /// Connections that left something for the next one.
     pub left: u64,
-    /// What BEST concluded, as often.
+    /// Counts by BEST's conclusion.
     pub outcomes: std::collections::BTreeMap<&'static str, u64>,
-    /// How startup ended, as often.
+    /// Counts by reason of exit.
     pub exits: std::collections::BTreeMap<&'static str, u64>,
 }
 
@@ -133,12 +133,12 @@ pub(crate) struct Twin<S: Startup, R: Policy> {
     learns: Option<Observation>,
     /// Eight times the smoothed RTT, us.
     srtt_x8: u64,
-    /// What the kernel would keep as `sk_pacing_rate` after the latest ACK, if this arm's pacing
+    /// The kernel's `sk_pacing_rate` after the latest ACK, if this arm's pacing
     /// is the kernel's; else the arm's rate.
     kept_rate: Option<u64>,
     /// Of the receiver's clock, in ticks.
     clock_offset: u32,
-    /// What the application has written and the arm was not yet allowed to send, bytes.
+    /// Bytes that the application has written and the arm was not yet allowed to send.
     backlog: u64,
     /// The course is over when startup is.
     startup_only: bool,
@@ -381,7 +381,7 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         self.kernel.set_facts(&facts);
     }
 
-    /// What the application has written and was not sent: only arms that are asked before they send
+    /// Bytes that the application has written and that were not sent: only arms with a hook before sending
     /// see it run out, for the others it pauses.
     fn ahead(&self) -> u64 {
         if self.kernel.is_asked_before_sending() { self.backlog } else { AHEAD }
@@ -640,7 +640,7 @@ impl<S: Startup, R: Policy> Twin<S, R> {
         }
     }
 
-    /// What the next connection finds; less than four initial windows are not kept.
+    /// Values saved for the next connection; less than four initial windows are not kept.
     fn compare_what_is_left(&mut self) {
         let Some(learns) = &self.learns else { return };
         let packets = learns.saved().map_or(0, |saved| saved.cwnd / u64::from(self.course.mss));

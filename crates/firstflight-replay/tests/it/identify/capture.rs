@@ -53,7 +53,7 @@ pub(super) fn file(kind: Kind, log: &Log) -> Vec<u8> {
     }
 }
 
-/// What any QUIC stack writes: packets that left, came and were lost. No window, no parameter.
+/// Events of any QUIC stack: packets that left, came and were lost. No window, no parameter.
 fn foreign_qlog(log: &Log) -> Vec<u8> {
     let mut all = Vec::new();
     write_sequence(log, End::Sender, &mut all).expect("memory");

@@ -8,7 +8,7 @@ use firstflight_log::trace::{Log, What};
 use firstflight_replay::identify::DEFAULT_CANDIDATES;
 use std::fmt::Write as _;
 
-/// What was answered on one capture, beside what sent.
+/// The answer for one capture, beside its sender.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Said {
     /// The one that sent, alone or with some that would have sent the same packets at the same
@@ -24,7 +24,7 @@ pub(super) enum Said {
 
 /// Answers on captures of one testbed.
 pub(super) struct Matrix {
-    /// Who sent, where, what was said.
+    /// Sender, place and answer.
     pub(super) cells: Vec<(String, String, Said)>,
 }
 
@@ -78,7 +78,7 @@ impl Matrix {
         Matrix { cells }
     }
 
-    /// How often what was said of this sender.
+    /// Number of answers of each kind for this sender.
     pub(super) fn count(&self, truth: &str, said: impl Fn(&Said) -> bool) -> usize {
         self.cells.iter().filter(|cell| cell.0 == truth && said(&cell.2)).count()
     }

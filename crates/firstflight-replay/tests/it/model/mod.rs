@@ -13,7 +13,7 @@ use std::io::Cursor;
 /// Payload of a packet as windows count it, bytes.
 pub(crate) const MSS: u64 = 1200;
 
-/// What happened at the sender.
+/// Events at the sender.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Happened {
     /// Packet so-and-so left; again, if it is the number of an earlier piece.

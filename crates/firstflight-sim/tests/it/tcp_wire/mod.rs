@@ -12,7 +12,7 @@ use firstflight_sim::tcp::{AckPacket, Host, Receiver, Segment, Sender, Transmit}
 pub(crate) const MSS: u64 = 1448;
 pub(crate) const MS: u64 = 1_000_000;
 
-/// What the wire does with one transmission.
+/// Fate of one transmission on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     Deliver,
@@ -29,7 +29,7 @@ pub(crate) enum Happening {
         segment: u64,
         repeat: bool,
     },
-    /// What the controller was told.
+    /// Records that the controller received.
     Heard(Ack),
     Fired(Armed),
 }

@@ -1,24 +1,22 @@
 //! A sender in slow start over one bottleneck, packet by packet: FIFO link with drop-tail, constant
 //! delay, and a return path that may hold ACKs back. Enough to check when a startup leaves, and
 //! nothing more.
-#![allow(dead_code, reason = "each test file uses its part")]
-
-use crate::context;
+use crate::hooks::{self, Random};
 use crate::told::Told;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use firstflight::startup::{ExitReason, Handover, Leave, Startup, Verdict};
 use firstflight::{Config, SoFar};
-use firstflight::{
-    Context, Nanos, Rate, Ratio, Seq, Signal, Time, Transport, UNSET_SSTHRESH, Window,
-};
+use firstflight::{Context, Nanos, Rate, Seq, Time, Transport, UNSET_SSTHRESH, Window};
 
 pub(crate) const MSS: u64 = 1448;
+/// The context of a test without a path.
+pub(crate) const CX: Context = firstflight::with!(Context { paced: false, ..hooks::quic(MSS) });
 /// Payload and 52 bytes of headers.
 pub(crate) const WIRE: u64 = 1500;
 
-/// What the return path does to ACKs.
+/// Effect of the return path on ACKs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Return {
     Plain,
@@ -124,24 +122,6 @@ enum Event {
         ts: u32,
     },
     Pacer,
-}
-
-/// SplitMix64, as the return-path model wants it.
-pub(crate) struct Random(pub u64);
-
-impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// Uniform, both ends included.
-    pub(crate) fn within(&mut self, lo: u64, hi: u64) -> u64 {
-        lo + ((u128::from(self.next()) * u128::from(hi - lo + 1)) >> 64) as u64
-    }
 }
 
 const FRAME: u64 = 40_000_000;
@@ -417,21 +397,4 @@ pub(crate) fn run<S: Startup>(
             }
         }
     }
-}
-
-/// The context of a hand-driven test.
-pub(crate) fn context() -> Context {
-    firstflight::with!(Context { paced: false, ..context::quic(MSS) })
-}
-
-/// Tells a startup of a loss.
-pub(crate) fn lose<S: Startup>(startup: &mut S, w: Window) {
-    let own = startup.on_congestion(
-        Signal::Loss,
-        Ratio::new(7, 10),
-        &Told::default().ack(),
-        w,
-        &context(),
-    );
-    assert!(own.is_none(), "no startup of this file brings a recovery of its own");
 }

@@ -3,10 +3,11 @@
 
 use core::cell::Cell;
 
+use firstflight::detection::rack::{Arrival, Facts, Rack};
 use firstflight::detection::scoreboard::{
     Id, Ledger, RepeatRule, Scoreboard, SendOrder, Transmission,
 };
-use firstflight::detection::{Flags, Losses};
+use firstflight::detection::{Episode, Flags, Losses};
 use firstflight::units::{Nanos, Seq, Time};
 
 /// One segment, as the specification lists its fields.
@@ -29,7 +30,7 @@ pub(crate) struct Board {
     pub first: u64,
     pub log: Vec<Id>,
     pub ledger: Ledger,
-    /// How often marks were looked at: the cost of a detector.
+    /// Number of reads of marks: the cost of a detector.
     pub looks: Cell<u64>,
 }
 
@@ -103,6 +104,12 @@ impl Board {
         &self.segments[id.0 as usize]
     }
 
+    /// The delivery of a segment as RACK receives it.
+    pub(crate) fn arrival(&self, id: Id) -> Arrival {
+        let &Segment { end, last_tx, tx_count, .. } = self.segment(id);
+        Arrival { end: Seq(end), last_tx, tx_count, echo: None }
+    }
+
     /// Ids of the outstanding segments marked lost.
     pub(crate) fn lost(&self) -> Vec<u64> {
         self.outstanding()
@@ -171,6 +178,47 @@ impl SendOrder for Board {
     }
     fn sent_as(&self, ordinal: u64) -> Option<Id> {
         self.log.get(ordinal as usize).copied()
+    }
+}
+
+/// A sender with RACK on a path of constant RTT.
+pub(crate) struct Racked {
+    pub board: Board,
+    pub rack: Rack,
+    pub episode: Episode,
+    pub rtt: Nanos,
+}
+
+impl Racked {
+    pub(crate) fn new(rtt: Nanos) -> Racked {
+        let (board, rack) = (Board::new(RepeatRule::NewBet), Rack::default());
+        Racked { board, rack, episode: Episode::None, rtt }
+    }
+
+    pub(crate) fn send(&mut self, len: u64, now: Time) {
+        let id = self.board.send(len, now);
+        self.rack.on_sent(now, self.board.end(id));
+    }
+
+    pub(crate) fn repeat(&mut self, id: Id, now: Time) {
+        self.board.send_again(id, now);
+        self.rack.on_sent(now, self.board.end(id));
+    }
+
+    /// RACK receives an ACK of these deliveries, which the board has taken in.
+    pub(crate) fn deliver(&mut self, now: Time, arrivals: &[Arrival]) {
+        for arrival in arrivals {
+            self.rack.on_delivered(now, arrival, Some(self.rtt));
+        }
+        self.rack.on_ack(&Facts {
+            una: Seq(self.board.una()),
+            nxt: Seq(self.board.nxt()),
+            episode: self.episode,
+            sacked_segments: self.board.ledger.sacked_segments(),
+            min_rtt: Some(self.rtt),
+            srtt: Some(self.rtt),
+            ..Facts::default()
+        });
     }
 }
 

@@ -1,8 +1,6 @@
 //! A controller fed by hand, one record at a time: every packet of one size, everything
 //! acknowledged in order unless a test says otherwise.
 
-#![allow(dead_code, reason = "each test binary uses its own part")]
-
 use crate::told::{Hear, Told};
 use firstflight::avoidance::{Avoidance, Cubic, cubic};
 use firstflight::controller::Controller;

@@ -121,7 +121,7 @@ pub(crate) const RECOVERIES: &[&str] = &[
     "halving(moderation=0)",
 ];
 
-/// What belongs to the sender.
+/// Options of the sender.
 pub(crate) const SENDERS: &[&str] = &[
     "",
     "",

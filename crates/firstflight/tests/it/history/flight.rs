@@ -1,4 +1,4 @@
-//! What is in flight: just enough of a transport to make records that agree with one another.
+//! Packets in flight: just enough of a transport to make records that agree with one another.
 //!
 //! One list serves both transports. In QUIC every transmission is a new packet and what is lost
 //! leaves the list. In TCP a segment stays until `una` passes it, may be SACKed or lost, and is
@@ -32,9 +32,9 @@ struct Segment {
 /// Which packets one ACK newly acknowledges.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Delivery {
-    /// How many.
+    /// Number of packets.
     pub packets: u8,
-    /// How many in flight before them are overtaken.
+    /// Number of packets in flight before them that they overtake.
     pub skip: u8,
 }
 

@@ -1,4 +1,4 @@
-//! What holds after every event, whatever it was, and what holds besides if a path could have made
+//! Invariants after every event, whatever it was, and further ones if a path could have made
 //! it.
 
 use super::Reached;
@@ -11,7 +11,7 @@ use firstflight::{
     AnyController, Config, Congestion, Exit, Nanos, Phase, Ready, Sent, Seq, Timeout, Transport,
 };
 
-/// What the checks remember of a controller.
+/// State of the checks for one controller.
 pub(super) struct Watch {
     arm: String,
     transport: Transport,
@@ -72,7 +72,7 @@ impl Watch {
             JumpWindow::Initial(times) => iw.saturating_mul(times.into()).min(MAX_BYTES),
             JumpWindow::Packets(packets) => mss.saturating_mul(packets.into()).min(MAX_BYTES),
         });
-        // What was saved is larger than Plumb's first flight, or bounded by it.
+        // The saved window is larger than Plumb's first flight, or bounded by it.
         let flight = matches!(arm.startup, StartupSpec::Plumb(_)).then(|| iw.saturating_mul(2));
         let jump = jump.max(flight.map(|flight| flight.min(MAX_BYTES)));
         let (plumb, growth) = match arm.startup {
@@ -227,7 +227,7 @@ impl Watch {
             return self.after("before_send", c);
         }
         if self.chirps && before.exit().is_none() {
-            // What is in flight, and the opening or a chirp.
+            // Bytes in flight, and the opening or a chirp.
             let more = self.iw.max(16 * self.mss);
             let most = old.max(ready.inflight.min(MAX_BYTES) + more);
             assert!(new <= most, "{arm}: sending raised the window from {old} to {new}");
@@ -365,7 +365,7 @@ impl Watch {
                 ack.inflight_before
             );
         }
-        // What recovery shows may vary, but at the start of an episode it exceeds neither what was
+        // Windows in recovery may vary, but at the start of an episode they exceed neither what was
         // there before (rounded up to segments) nor what is or was just now in flight by
         // more than the first repeat, a limited segment and what gVisor's option inflates.
         if !before.in_recovery() && c.in_recovery() {

@@ -111,7 +111,7 @@ struct Connection<'a> {
     wild: bool,
 }
 
-/// What a controller shows after an operation, with times counted from the start of the connection.
+/// State of a controller after an operation, with times counted from the start of the connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Shown {
     cwnd: u64,
@@ -141,7 +141,7 @@ impl Shown {
     }
 }
 
-/// What a history came to, for tests that want to know that histories reach what they should.
+/// Summary of a history, for tests that check whether histories reach the intended states.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reached {
     /// Events fed.

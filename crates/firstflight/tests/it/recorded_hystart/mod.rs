@@ -1,4 +1,4 @@
-//! What the kernel's CUBIC did on every ACK of a connection, and the core's HyStart on the same
+//! The kernel's CUBIC on every ACK of a connection, and the core's HyStart on the same
 //! ACKs. The records were made by a controller that calls the kernel's own functions and notes what
 //! they left (`firstflight-linux`, `tests/it/hystart_trace.rs`).
 #![allow(dead_code, reason = "each test file uses its part")]
@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 /// The kernel's threshold while it was never set.
 const NEVER: u32 = 0x7fff_ffff;
 
-/// What there is a row for.
+/// Kind of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Begun,
@@ -47,7 +47,7 @@ pub(crate) struct Row {
 /// One connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Recording {
-    /// Where it came from.
+    /// Its origin.
     pub about: String,
     pub mss: u32,
     pub gso_max_size: u32,
@@ -136,7 +136,7 @@ fn row(line: &str) -> Option<Row> {
     })
 }
 
-/// What a comparison came to.
+/// Result of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Compared {
     /// ACKs on which both looked.

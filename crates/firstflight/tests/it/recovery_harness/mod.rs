@@ -5,8 +5,6 @@
 //! Rows are written as in the tables of RFC 6937: `N` a new segment, `R` a repeat, with a count in
 //! front, `.` nothing.
 
-#![allow(dead_code, reason = "each test binary uses its own part of the harness")]
-
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::RangeInclusive;
 
@@ -37,7 +35,7 @@ pub(crate) struct Scoreboard {
     pub recover_end: usize,
 }
 
-/// What `next_seg` chose, and by which rule.
+/// Choice of `next_seg`, by rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// Rules 1 and 3.
@@ -238,7 +236,7 @@ pub(crate) struct Step {
     pub rescue_next: bool,
     /// The policy's window after the ACK, in bytes; the initial window before entry.
     pub cwnd: u64,
-    /// What was sent: new or repeated.
+    /// Segments sent, new or repeated.
     pub sent: Vec<char>,
     /// Sums over the episode, in segments: delivered including this ACK, sent before it.
     pub del: u64,
@@ -259,15 +257,13 @@ impl Step {
     }
 }
 
-/// What came of it.
+/// Outcome of an episode.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
     pub steps: Vec<Step>,
     /// Pipe in segments at the completing ACK and the window left with in bytes; `None` if the
     /// network fell silent before.
     pub exit: Option<(usize, u64)>,
-    /// Transmissions that the network had accepted and not delivered when the run stopped.
-    pub in_network: usize,
     /// `nxt - sacked before` of the entry: RFC 9937's F in segments.
     pub f_9937: u64,
 }
@@ -360,7 +356,7 @@ impl<'a> World<'a> {
             }
             assert!(steps.len() < 10_000, "an episode does not last for ever: {:?}", self.scenario);
         }
-        Run { steps, exit, in_network: self.network.len(), f_9937: self.f_9937 }
+        Run { steps, exit, f_9937: self.f_9937 }
     }
 
     /// One ACK; `Err` if it completes the episode.

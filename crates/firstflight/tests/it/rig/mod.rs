@@ -1,7 +1,7 @@
 //! One connection in the hands of a test: records that agree with one another, one call per thing
 //! that happens.
-#![allow(dead_code, reason = "each test file uses its part")]
 
+use crate::hooks;
 use crate::told::{Hear, Told};
 use firstflight::{
     AnyController, Arm, Config, Congestion, Nanos, Phase, Ready, Sent, Seq, Time, Timeout,
@@ -34,6 +34,15 @@ pub(crate) fn config(transport: Transport, iw: u64) -> Config {
     firstflight::with!(Config { initial_window: iw, ..base })
 }
 
+pub(crate) fn parsed(arm: &str) -> Arm {
+    Arm::parse(arm).unwrap_or_else(|error| panic!("`{arm}` should be an arm: {error}"))
+}
+
+/// The controller of an arm at time zero; the oracle knows a BDP of 1 GiB.
+pub(crate) fn controller(arm: &str, config: Config) -> AnyController {
+    parsed(arm).with_oracle(1 << 30).controller(config, Time(0), Seq(0))
+}
+
 impl Rig {
     /// An arm over a transport with an initial window of `iw` bytes.
     pub(crate) fn new(arm: &str, transport: Transport, iw: u64) -> Rig {
@@ -41,9 +50,7 @@ impl Rig {
     }
 
     pub(crate) fn with(arm: &str, config: Config) -> Rig {
-        let arm =
-            Arm::parse(arm).unwrap_or_else(|error| panic!("`{arm}` should be an arm: {error}"));
-        let c = arm.with_oracle(100 * MSS).controller(config, START, Seq(0));
+        let c = parsed(arm).with_oracle(100 * MSS).controller(config, START, Seq(0));
         Rig { c, transport: config.transport, now: START, acked: 0, sent: 0, rtt: RTT }
     }
 
@@ -220,13 +227,7 @@ impl Rig {
     }
 
     pub(crate) fn signal(&self, name: &str) -> Option<u64> {
-        let mut found = None;
-        self.c.signals(&mut |signal, value| {
-            if signal == name {
-                found = Some(value);
-            }
-        });
-        found
+        hooks::signal(name, |visit| self.c.signals(visit))
     }
 
     pub(crate) fn assert_phase(&self, phase: Phase, why: &str) {
