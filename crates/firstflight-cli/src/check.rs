@@ -39,7 +39,8 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         note(&format!("{name} was {before} and is {after}"));
     }
     let allowed = allowed.map_or_else(|| diff.usual_tolerances(), Ok)?;
-    let judged = diff.judge(&allowed).map_err(option)?;
+    let named = options.tolerance.is_some() && diff.apart.is_none();
+    let judged = diff.judge(&allowed).map_err(|error| if named { option(error) } else { error })?;
     let shown = Shown { judged: &judged, unseen: diff.unseen(&allowed) };
     let files =
         Files { json: options.json.as_ref(), others: &[("--junit", options.junit.as_deref())] };

@@ -65,7 +65,11 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         Files { json: options.json.as_ref(), others: &[("--junit", options.junit.as_deref())] };
     let answer =
         produce(&outputs, Columns::OfResult, play, |answer: &Answer, _| Ok(answer.junit()))?;
-    Ok(if answer.count("fail") > 0 { Done::Short } else { Done::Well })
+    Ok(match [answer.count("fail"), answer.count("pass")] {
+        [0, 0] => Done::Because("no script was played".to_owned()),
+        [0, _] => Done::Well,
+        _ => Done::Short,
+    })
 }
 
 /// Every script, in the order of names.

@@ -21,9 +21,7 @@ impl Output for Sharing {
         let repeat = self.plan.plan.repeat;
         let title = title(self);
         let mut document = Document::default();
-        if repeat > 1 {
-            document.paragraph(self.finding());
-        }
+        document.paragraph(self.finding());
         document.heading(2, "", title.as_str());
         document.note([about(self)]);
         document.table(sheet(&title, &self.table()));

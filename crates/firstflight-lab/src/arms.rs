@@ -229,6 +229,10 @@ fn meant(text: &str, error: &ArmError<'_>) -> Option<String> {
             if STARTUPS.iter().any(|part| part.name == name) {
                 return Some(format!(", it is a startup; `{name}` runs it"));
             }
+            if RECOVERIES.iter().any(|part| part.name == name) {
+                let startup = text.split('/').next().unwrap_or_default();
+                return Some(format!(", it is a recovery; use `{startup}/cubic/{name}`"));
+            }
             of(&name, AVOIDANCES)
         }
         ArmError::Parentheses(_) if text.contains('@') && !text.contains("@(") => {
@@ -345,7 +349,15 @@ fn parse_arm(text: &str) -> Result<NamedArm, Error> {
             let near = meant(text.trim(), &error);
             Err(Error::new(match near {
                 Some(near) => format!("{error}{near}{all}"),
-                None if matches!(error, ArmError::UnknownStartup(_)) => format!("{error}{all}"),
+                None if matches!(
+                    error,
+                    ArmError::UnknownStartup(_)
+                        | ArmError::UnknownAvoidance(_)
+                        | ArmError::UnknownRecovery(_)
+                ) =>
+                {
+                    format!("{error}{all}")
+                }
                 None => error.to_string(),
             }))
         }

@@ -6,7 +6,7 @@
 //! only if the two intervals do not overlap.
 
 use crate::measures::{Better, Column, Holds, columns};
-use crate::stats::{Interval, Summary, student};
+use crate::stats::{Interval, student};
 use crate::trial::TrialRow;
 use firstflight_path::Error;
 use serde::Serialize;
@@ -102,9 +102,9 @@ pub struct Change {
     pub measure: String,
     /// Unit of the measure.
     pub unit: String,
-    /// Value before; the median of several trials.
+    /// Value before; the mean of several trials.
     pub before: Option<f64>,
-    /// Value after; the median of several trials.
+    /// Value after; the mean of several trials.
     pub after: Option<f64>,
     /// Relative change in percent; null if the earlier value is zero or one is missing.
     pub change_pct: Option<f64>,
@@ -112,6 +112,9 @@ pub struct Change {
     pub pairs: usize,
     /// Number of pairs that differ.
     pub changed: usize,
+    /// Number of pairs that finished before but not after.
+    #[serde(skip)]
+    pub stopped: usize,
     /// Direction of the change.
     pub sense: Sense,
     /// Later minus earlier value with its 95 % interval, in the measure's unit: over the pairs of a
@@ -169,6 +172,10 @@ pub struct Diff {
     /// All measures that were compared.
     #[serde(skip)]
     pub measures: Vec<Measured>,
+    /// For two tests, how their connections differ; `None` if they ran on the same ones. Numbers
+    /// without an interval then differ by chance, too.
+    #[serde(skip)]
+    pub apart: Option<String>,
 }
 
 impl Diff {
@@ -206,6 +213,38 @@ struct Answer {
 impl Answer {
     fn rows(&self) -> impl Iterator<Item = &Value> {
         self.document["results"].as_array().into_iter().flatten()
+    }
+
+    /// The completion time that an unfinished trial counts with, ms.
+    fn limit_ms(&self) -> f64 {
+        self.document["experiment"]["limit_s"].as_f64().map_or(f64::INFINITY, |limit| limit * 1e3)
+    }
+
+    /// The full names of an arm, with all parts: two names may stand for one arm.
+    fn full(&self, arm: &str) -> Option<&str> {
+        self.rows().find(|row| row["arm"] == arm)?["arm_full"].as_str()
+    }
+
+    /// The first setting in which the connections of two tests differ.
+    fn told_apart(&self, other: &Answer) -> String {
+        for name in ["population", "flows", "seed"] {
+            let [a, b] = [self, other].map(|one| &one.document["experiment"][name]);
+            if a != b {
+                return format!("{name} was {a} and is {b}");
+            }
+        }
+        "the population was another version".to_owned()
+    }
+
+    /// Whether a row of this result has this name.
+    fn has(&self, arm: &str) -> bool {
+        self.rows().any(|row| row["arm"] == arm)
+    }
+
+    /// Settings that determine the connections of a test.
+    fn drawn(&self) -> [&Value; 4] {
+        ["population", "population_toml", "flows", "seed"]
+            .map(|name| &self.document["experiment"][name])
     }
 
     /// The path or part of a row, and its arm.
@@ -279,11 +318,17 @@ struct Known {
     high: f64,
 }
 
+impl Known {
+    fn exactly(value: f64) -> Known {
+        Known { value, low: value, high: value }
+    }
+}
+
 fn known(row: &Value, pointer: &str) -> Option<Known> {
     let found = row.pointer(pointer)?;
     let flag = found.as_bool().map(|complete| if complete { 0.0 } else { 1.0 });
     if let Some(value) = found.as_f64().or(flag) {
-        return Some(Known { value, low: value, high: value });
+        return Some(Known::exactly(value));
     }
     let value = found["value"].as_f64()?;
     let end = |name: &str| found[name].as_f64().unwrap_or(value);
@@ -305,7 +350,14 @@ fn differences(a: &Answer, b: &Answer) -> Result<Diff, Error> {
     };
     // Two paths are compared if each result has only one.
     let by_arm = one_path(a) && one_path(b);
-    let same = |x: (&str, &str), y: (&str, &str)| x.1 == y.1 && (by_arm || x.0 == y.0);
+    // An arm that goes by another name in the other result is found by its parts.
+    let same_arm = |x: &str, y: &str| {
+        let renamed = || !a.has(y) && !b.has(x) && a.full(x).is_some_and(|x| b.full(y) == Some(x));
+        x == y || renamed()
+    };
+    // The first key is one of `a`, the second one of `b`.
+    let same = |x: (&str, &str), y: (&str, &str)| same_arm(x.1, y.1) && (by_arm || x.0 == y.0);
+    let limit_ms = a.limit_ms().min(b.limit_ms());
     let named = |(of, arm): (&str, &str)| format!("{arm} on {of}");
     for row in b.rows() {
         let key = b.key(row);
@@ -314,12 +366,15 @@ fn differences(a: &Answer, b: &Answer) -> Result<Diff, Error> {
             diff.alone.push(name);
         }
     }
+    if a.is_test && a.drawn() != b.drawn() {
+        diff.apart = Some(a.told_apart(b));
+    }
     let places = places(a.is_test);
     let measured = |place: &Place| Measured { name: place.name.clone(), better: place.better };
     diff.measures = places.iter().map(measured).collect();
     for key in keys {
         let before: Vec<&Value> = a.rows().filter(|row| a.key(row) == key).collect();
-        let after: Vec<&Value> = b.rows().filter(|row| same(b.key(row), key)).collect();
+        let after: Vec<&Value> = b.rows().filter(|row| same(key, b.key(row))).collect();
         let pairs: Vec<(&Value, &Value)> = before
             .iter()
             .filter_map(|row| Some((*row, *after.iter().find(|o| o["seed"] == row["seed"])?)))
@@ -342,7 +397,11 @@ fn differences(a: &Answer, b: &Answer) -> Result<Diff, Error> {
         }
         diff.both.push((key.0.to_owned(), key.1.to_owned()));
         for place in &places {
-            let change = change(key, place, &pairs);
+            let mut change = change(key, place, &pairs, limit_ms);
+            let by_chance = diff.apart.is_some() && change.difference.is_none();
+            if by_chance && matches!(change.sense, Sense::Better | Sense::Worse | Sense::Within) {
+                change.sense = Sense::Unclear;
+            }
             let list = if change.changed > 0 { &mut diff.changes } else { &mut diff.equals };
             list.push(change);
         }
@@ -351,23 +410,32 @@ fn differences(a: &Answer, b: &Answer) -> Result<Diff, Error> {
     Ok(diff)
 }
 
-/// Change of a measure over the pairs of an arm.
-fn change(key: (&str, &str), place: &Place, pairs: &[(&Value, &Value)]) -> Change {
+/// Change of a measure over the pairs of an arm. The means over the pairs decide and are shown: of
+/// medians, one may stay where every mean moves. An unfinished trial counts with the shorter limit
+/// of the two results.
+fn change(key: (&str, &str), place: &Place, pairs: &[(&Value, &Value)], limit_ms: f64) -> Change {
+    let is_time = place.name == "ttlb_ms" && limit_ms.is_finite();
+    let unfinished = |row: &Value| row["complete"] == false && known(row, &place.pointer).is_none();
+    let read = |row: &Value| {
+        let stopped = || unfinished(row).then(|| Known::exactly(limit_ms));
+        let value = known(row, &place.pointer);
+        if !is_time {
+            return value;
+        }
+        value.map(|value| Known::exactly(value.value.min(limit_ms))).or_else(stopped)
+    };
     let both: Vec<(Option<Known>, Option<Known>)> =
-        pairs.iter().map(|(a, b)| (known(a, &place.pointer), known(b, &place.pointer))).collect();
+        pairs.iter().map(|(a, b)| (read(a), read(b))).collect();
     let value = |known: Option<Known>| known.map(|known| known.value);
     let changed = both.iter().filter(|(a, b)| value(*a) != value(*b)).count();
-    let median = |side: Vec<Option<f64>>| {
+    let stopped = pairs.iter().filter(|(a, b)| is_time && !unfinished(a) && unfinished(b)).count();
+    let mean = |side: Vec<Option<f64>>| {
         let known: Option<Vec<f64>> = side.into_iter().collect();
-        // The share of flags is more useful than their median.
-        let share = |known: &[f64]| known.iter().sum::<f64>() / known.len().max(1) as f64;
-        match place.name.as_str() {
-            "unfinished" => Some(share(&known?)),
-            _ => Summary::of(known?).map(|summary| summary.median),
-        }
+        let known = known.filter(|known| !known.is_empty())?;
+        Some(known.iter().sum::<f64>() / known.len() as f64)
     };
-    let before = median(both.iter().map(|(a, _)| value(*a)).collect());
-    let after = median(both.iter().map(|(_, b)| value(*b)).collect());
+    let before = mean(both.iter().map(|(a, _)| value(*a)).collect());
+    let after = mean(both.iter().map(|(_, b)| value(*b)).collect());
     let change_pct = before.zip(after).filter(|(before, _)| *before != 0.0);
     let difference = difference(&both);
     Change {
@@ -380,6 +448,7 @@ fn change(key: (&str, &str), place: &Place, pairs: &[(&Value, &Value)]) -> Chang
         change_pct: change_pct.map(|(before, after)| 100.0 * (after / before - 1.0)),
         pairs: pairs.len(),
         changed,
+        stopped,
         sense: sense(place, before.zip(after), difference),
         difference,
         better: place.better,
@@ -544,6 +613,71 @@ mod tests {
         let difference = change.difference.expect("three pairs have an interval");
         assert!((difference.value - 90.0).abs() < 1e-9 && difference.covers(90.0));
         assert!(found.finding().starts_with("Completion time: rapid 10.0 % longer."));
+    }
+
+    fn repeated(label: &str, times: &[Option<f64>], limit_s: f64) -> String {
+        let row = |(seed, ms): (usize, &Option<f64>)| {
+            json!({"arm": label, "arm_full": "rapid/cubic/prr", "path": "p", "seed": seed,
+                   "ttlb_ms": ms, "complete": ms.is_some()})
+        };
+        let rows: Vec<Value> = times.iter().enumerate().map(row).collect();
+        json!({"firstflight": "0.1.0", "experiment": {"path": "p", "limit_s": limit_s},
+               "results": rows})
+        .to_string()
+    }
+
+    #[test]
+    fn the_change_that_is_shown_is_the_change_that_decides() {
+        // The medians are equal; the mean of the pairs rises by 10 %.
+        let before = repeated("rapid", &[Some(1000.0); 30], 600.0);
+        let times = |seed: usize| Some(if seed < 18 { 1000.0 } else { 1250.0 });
+        let after: Vec<Option<f64>> = (0..30).map(times).collect();
+        let found = diff(&before, &repeated("rapid", &after, 600.0));
+        let time = &found.changes[0];
+        assert_eq!((time.measure.as_str(), time.sense), ("ttlb_ms", Sense::Worse));
+        let (change, interval) = (time.change_pct.expect("both"), time.difference.expect("pairs"));
+        assert!((change - 10.0).abs() < 1e-9, "the change shown is {change} %");
+        assert!((interval.value / 10.0 - change).abs() < 1e-9, "{interval:?} decides");
+    }
+
+    #[test]
+    fn unfinished_trials_count_with_the_limit_on_both_sides() {
+        let times = |ms: f64, first: Option<f64>| {
+            let mut times = vec![Some(ms); 20];
+            times[0] = first;
+            times
+        };
+        // One unfinished trial in the baseline does not hide that all others got slower.
+        let before = repeated("rapid", &times(1000.0, None), 3.0);
+        let found = diff(&before, &repeated("rapid", &times(1500.0, None), 3.0));
+        assert_eq!(found.changes[0].sense, Sense::Worse, "{:?}", found.changes[0]);
+        // Two limits: both sides count with the shorter one.
+        let one = repeated("rapid", &times(1000.0, Some(5000.0)), 600.0);
+        let found = diff(&one, &repeated("rapid", &times(1000.0, None), 3.0));
+        let time = found.changes.iter().chain(&found.equals).find(|one| one.measure == "ttlb_ms");
+        assert_eq!(time.map(|time| (time.changed, time.stopped)), Some((0, 1)));
+    }
+
+    #[test]
+    fn another_name_of_the_same_arm_is_the_same_arm() {
+        let one = |label: &str, ms: f64| repeated(label, &[Some(ms); 3], 600.0);
+        let found = diff(&one("rapid", 900.0), &one("rapidstart", 990.0));
+        assert!(found.alone.is_empty() && found.gone.is_empty(), "{:?}", found.alone);
+        assert_eq!(found.changes[0].measure, "ttlb_ms");
+    }
+
+    #[test]
+    fn tests_on_other_connections_differ_by_chance_where_no_interval_tells() {
+        let test = |seed: u64, mean: f64| {
+            json!({"firstflight": "0.1.0", "experiment": {"flows": 10, "seed": seed}, "results": [
+                {"part": "all", "name": "all", "arm": "rapid", "ttlb_ms": {"mean": mean}}]})
+            .to_string()
+        };
+        let found = diff(&test(1, 100.0), &test(2, 130.0));
+        assert_eq!(found.changes[0].sense, Sense::Unclear);
+        assert_eq!(found.apart.as_deref(), Some("seed was 1 and is 2"));
+        let found = diff(&test(1, 100.0), &test(1, 130.0));
+        assert_eq!((found.changes[0].sense, found.apart), (Sense::Worse, None));
     }
 
     #[test]

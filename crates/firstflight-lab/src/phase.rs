@@ -31,7 +31,9 @@ pub(crate) fn moves(arms: &[Vec<&TrialRow>]) -> Option<String> {
             words.push(format!("{arm} loses {:.1} to {:.1} %", all.low, all.high));
         }
         (_, Some((arm, all, width))) if width > STILL_TIME => {
-            words.push(format!("{arm} takes {:.0} to {:.0} ms", all.low, all.high));
+            // A difference that counts shows in the digits.
+            let digits = usize::from(all.low < 1_000.0);
+            words.push(format!("{arm} takes {:.digits$} to {:.digits$} ms", all.low, all.high));
         }
         _ => {}
     }

@@ -214,8 +214,13 @@ impl Repeats {
     /// The arms that may be marked as best: those that finished every trial, without reference arms
     /// unless all arms are references.
     pub(crate) fn competing(&self) -> Vec<bool> {
-        let alone = self.arms.iter().all(|arm| arm.reference);
-        self.arms.iter().map(|arm| arm.unfinished == 0 && (alone || !arm.reference)).collect()
+        let finished = |arm: usize| self.unfinished(arm) == 0 && self.is_candidate(arm);
+        (0..self.arms.len()).map(finished).collect()
+    }
+
+    /// Whether an arm competes with the others if it finishes: it is no reference, or all arms are.
+    pub(crate) fn is_candidate(&self, arm: usize) -> bool {
+        !self.arms[arm].reference || self.arms.iter().all(|arm| arm.reference)
     }
 
     /// 95th percentile of an arm's completion times, and the number of unfinished trials beyond it.
@@ -252,9 +257,14 @@ impl Repeats {
 
     /// The mean loss of an arm, if it is known for every trial.
     pub(crate) fn loss(&self, arm: usize) -> Option<f64> {
-        let known: Option<Vec<f64>> = self.arms[arm].loss.iter().copied().collect();
-        let known = known.filter(|known| !known.is_empty())?;
+        let known = self.losses(arm)?;
         Some(known.iter().sum::<f64>() / known.len() as f64)
+    }
+
+    /// The loss of an arm's trials, if it is known for every trial.
+    pub(crate) fn losses(&self, arm: usize) -> Option<Vec<f64>> {
+        let known: Option<Vec<f64>> = self.arms[arm].loss.iter().copied().collect();
+        known.filter(|known| !known.is_empty())
     }
 }
 

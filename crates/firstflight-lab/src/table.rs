@@ -22,10 +22,20 @@ impl Of {
     /// time.
     fn numbers(&self, trials: &[impl Field], limit_ms: f64) -> Vec<Option<f64>> {
         let percent = self.shown.unit == "%" && self.column.measure.unit != "%";
-        let missing = self.is_time().then_some(limit_ms);
+        let missing = self.limit(trials, limit_ms);
         let number = |row| Field::cell(row, &self.column.path).number().or(missing);
         let scaled = |value| if percent { value * 100.0 } else { value };
         trials.iter().map(|row| number(row).map(scaled)).collect()
+    }
+
+    /// The value that an unfinished trial counts with: the limit of a completion time, and several
+    /// trials also count with it as a multiple of the ideal time. Other values do not count.
+    fn limit(&self, trials: &[impl Field], limit_ms: f64) -> Option<f64> {
+        let ideal = || Field::cell(trials.first()?, "ideal_ms").number().filter(|ms| *ms > 0.0);
+        match self.shown.key {
+            "vs_ideal" if trials.len() > 1 => Some(limit_ms / ideal()?),
+            _ => self.is_time().then_some(limit_ms),
+        }
     }
 
     /// Whether it is a completion time, which is compared between arms as a ratio.
@@ -43,8 +53,13 @@ impl Of {
         let spread = summary.map(|summary| Spread { low: summary.low, high: summary.high });
         let value = summary.map_or(Value::Missing, |summary| Value::Number(summary.median));
         let missing = |row: &&_| Field::cell(*row, &self.column.path).number().is_none();
-        let unfinished = if self.is_time() { trials.iter().filter(missing).count() } else { 0 };
-        (within(value, unfinished, trials.len(), limit_ms), spread)
+        let limit = self.limit(trials, limit_ms);
+        let unfinished = limit.map_or(0, |_| trials.iter().filter(missing).count());
+        let value = match limit {
+            Some(limit) if !self.is_time() => bounded(value, unfinished, limit),
+            _ => within(value, unfinished, trials.len(), limit_ms),
+        };
+        (value, spread)
     }
 
     /// Marks the arms by their trials: the best one, or those that cannot be distinguished from it.
@@ -72,6 +87,15 @@ impl Of {
             }
         }
     }
+}
+
+/// A multiple of the ideal time, shown as a bound if the limit stopped the trial in the middle.
+fn bounded(value: Value, unfinished: usize, limit: f64) -> Value {
+    let Value::Number(times) = value else { return value };
+    if unfinished > 0 && times >= limit {
+        return Value::Text(format!(">= {}", figure(limit, "")));
+    }
+    value
 }
 
 /// A time, shown as a bound if the limit stopped some of the trials.

@@ -30,9 +30,9 @@ pub struct Judged {
     pub arm: String,
     /// The measure; empty if the whole row is missing.
     pub measure: String,
-    /// Value before; the median of several trials.
+    /// Value before; the mean of several trials.
     pub before: Option<f64>,
-    /// Value after; the median of several trials.
+    /// Value after; the mean of several trials.
     pub after: Option<f64>,
     /// Relative change in percent.
     pub change_pct: Option<f64>,
@@ -95,11 +95,17 @@ impl Diff {
     /// Judges each named measure of each row that is in both results, and rows that are missing
     /// from the second; new rows are not judged. A measure fails if it became worse by more than
     /// its tolerance (for several trials, if the whole interval of the paired difference is beyond
-    /// it), or if it is no longer known.
+    /// it), if it is no longer known, or if a trial no longer finishes.
     ///
     /// # Errors
-    /// A name that is not a measure of these results, or a measure without a good end.
+    /// A name that is not a measure of these results, a measure without a good end, or two tests on
+    /// other connections.
     pub fn judge(&self, tolerances: &[Tolerance]) -> Result<Vec<Judged>, Error> {
+        if let Some(apart) = &self.apart {
+            return Err(Error::new(format!(
+                "the tests ran on other connections: {apart}; allowed: the same --population, --flows and --seed"
+            )));
+        }
         for Tolerance { measure, .. } in tolerances {
             match self.measures.iter().find(|one| one.name == *measure) {
                 Some(one) if one.better == Better::None => {
@@ -148,6 +154,12 @@ impl Diff {
 
 /// Why a change fails; `None` if it does not.
 fn failure(change: &Change, most: Most) -> Option<String> {
+    if change.stopped > 0 {
+        return Some(match change.pairs {
+            1 => "no longer finishes".to_owned(),
+            pairs => format!("no longer finishes in {} of {pairs}", change.stopped),
+        });
+    }
     let (before, after) = match (change.before, change.after) {
         (Some(before), Some(after)) => (before, after),
         (Some(_), None) => return Some("is no longer known".to_owned()),

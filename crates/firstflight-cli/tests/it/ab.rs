@@ -520,6 +520,7 @@ fn bad_input_is_one_line() {
         (&["--population", "empty.toml"], "group: is missing"),
         (&["--population", "nothing.toml"], "nothing.toml:1: schema: is missing"),
         (&["--population", "cnd"], "did you mean `cdn`?"),
+        (&["--population", "cdn(q=1,q=2)"], "`q` is given twice"),
         (&["--flows", "0"], "--flows 0: "),
         (&["--arms", "slowstart"], "arms `slowstart` and `slowstart` are the same"),
         (&["--arms", "rapidd"], "did you mean `rapid`?"),
@@ -538,4 +539,18 @@ fn bad_input_is_one_line() {
     ];
     refused_in(&folder, &["ab"], rows);
     refused(&[(&["populations", "calibrate", "geo"], "")]);
+}
+
+/// Times that the limit cut off are equal for every arm, and so would be the 95th percentiles.
+#[test]
+fn a_limit_that_stops_many_transfers_leaves_no_recommendation() {
+    let of = ["ab", "--population", "leo-starlink", "--flows", "300", "--arms", "plumb"];
+    let run = well(&with(&of, &["--limit", "500ms", "--json", "-"]));
+    let decision = &run.json()["decision"];
+    assert_eq!((&decision["rule"], &decision["deploy"]), (&"none".into(), &Value::Null));
+    let sentence = decision["sentence"].as_str().expect("a sentence");
+    assert!(
+        sentence.starts_with("No recommendation: ") && sentence.ends_with("raise `--limit`."),
+        "{sentence}"
+    );
 }

@@ -104,6 +104,8 @@ fn an_arm_that_does_not_exist_is_answered_with_the_nearest_name() {
         (&["--arms", "rapid(jump=off"], &["parentheses do not match"]),
         (&["--arms", "slowstart@iw=30"], &["`slowstart@(iw=30)`"]),
         (&["--arms", "slowstart/BBR"], &["it is a startup; `bbr` runs it"]),
+        (&["--arms", "bbr/prr"], &["`prr`, it is a recovery; use `bbr/cubic/prr`"]),
+        (&["--arms", "rapid/"], &["`firstflight arms` lists all"]),
         (&["--sweep", "foo=1..2"], &["foo=1: unknown key"]),
         (&["--arms", "rapid,,oracle"], &["an arm is missing; allowed: names"]),
         (&["--arms", ""], &["arm"]),
@@ -296,6 +298,8 @@ fn words_that_mean_nothing_are_named() {
         (&["compare", "rapid"], &["unexpected argument `rapid`"]),
         (&["compare", "--arms", "rapid", "--arms", "oracle"], &["--arms: given more than once"]),
         (&["compare", "--arms"], &["--arms: the value is missing"]),
+        (&["compare", "--flows", "2", "--jitter", "-1ms"], &["`-1` is negative"]),
+        (&["watch", "--for", "-1s"], &["`-1` is negative"]),
         (&["paths", "foo"], &["`foo` is not a known path"]),
         (
             &["ab", "--population", "day.pcap.gz", "--flows", "20"],

@@ -5,11 +5,15 @@
 use super::flow::{Connection, FlowResult};
 use super::{Experiment, Test};
 use crate::decision::{Decision, Evidence, Question, Sums, decide};
+use crate::stats::Z_95;
 use crate::stats::bootstrap::{Replicates, Weights, weights};
 use crate::stats::codec::{Reader, Writer};
 use crate::stats::ratio::Ratios;
 use crate::stats::sketch::Sketch;
 use firstflight::startup::ExitReason;
+
+/// Share of transfers stopped by the limit from which a test recommends nothing.
+const MOST_UNFINISHED: f64 = 0.05;
 
 /// A sum over connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -411,8 +415,36 @@ impl Tallies {
             decision.withhold(&format!(
                 "the test is not complete, {done} of {wanted} connections ran; run the rest"
             ));
+        } else if let Some(why) = self.unfinished(experiment, &decision) {
+            decision.withhold(&why);
         }
         decision
+    }
+
+    /// Why the transfers that the limit stopped rule out a recommendation. They count with the
+    /// limit, so from a share of 5 % the 95th percentile is the limit for every arm, and an arm that
+    /// fails more often than the baseline looks faster than it is.
+    fn unfinished(&self, experiment: &Experiment, decision: &Decision) -> Option<String> {
+        let all = self.all();
+        let flows = all.flows;
+        let counts: Vec<u64> = all.arms.iter().map(|arm| arm.sum(Sum::Incomplete) as u64).collect();
+        let limit = experiment.limit_s;
+        let (most, count) = counts.iter().enumerate().max_by_key(|(_, count)| **count)?;
+        if *count as f64 >= MOST_UNFINISHED * flows as f64 && *count > 0 {
+            return Some(format!(
+                "{count} of {flows} transfers with {} did not finish within {limit} s; raise `--limit`",
+                experiment.arms[most]
+            ));
+        }
+        let deploy = decision.deploy.as_ref()?;
+        let arm = experiment.arms.iter().position(|arm| arm == deploy)?;
+        let [own, other] = [counts[arm], counts[0]].map(|count| count as f64);
+        (own - other > Z_95 * (own + other).sqrt()).then(|| {
+            format!(
+                "{deploy} left {own} of {flows} transfers unfinished after {limit} s where {} left {other}",
+                experiment.arms[0]
+            )
+        })
     }
 
     /// Appends the tallies.

@@ -3,6 +3,7 @@
 use super::check::Check;
 use super::effect::Effects;
 use super::limits::Limits;
+use firstflight::Arm;
 use serde::{Deserialize, Serialize};
 
 /// The rule that produced the sentence; rules are tried in this order.
@@ -97,6 +98,17 @@ impl Decision {
         self.sentence = format!("No recommendation: {why}.");
         (self.deploy, self.arm, self.settled_at) = (None, None, None);
         self.notes.clear();
+    }
+
+    /// Whether an arm knows what no sender can know (`oracle`). It has effects, but nobody can
+    /// deploy it.
+    pub(super) fn is_reference(&self, arm: &str) -> bool {
+        Arm::parse(arm).is_ok_and(|arm| arm.startup.is_reference())
+    }
+
+    /// The arms that may be recommended.
+    pub(super) fn candidates(&self) -> impl Iterator<Item = &ArmRow> {
+        self.arms.iter().filter(|row| !self.is_reference(&row.arm))
     }
 
     /// The effects of an arm in every world.

@@ -103,7 +103,9 @@ fn ahead(world: &World<'_>, a: usize, b: usize) -> Interval {
 /// on the baseline at no cost.
 fn turn(decision: &Decision, worlds: &[World<'_>]) -> Option<Turn> {
     let arms = &decision.arms;
-    let with_baseline = arms.iter().enumerate().filter_map(|(index, row)| {
+    let candidate = |arm: usize| arm == 0 || !decision.is_reference(&arms[arm - 1].arm);
+    let candidates = arms.iter().enumerate().filter(|(index, _)| candidate(index + 1));
+    let with_baseline = candidates.filter_map(|(index, row)| {
         let worse = |of: &Effects| of.time_pct.is == Is::Worse;
         let worlds =
             [row.effects.iter().position(Effects::is_clean)?, row.effects.iter().position(worse)?];
@@ -122,7 +124,7 @@ fn turn(decision: &Decision, worlds: &[World<'_>]) -> Option<Turn> {
     let best = |world: usize| {
         let better =
             |a: &usize, b: &usize| -> Ordering { time(*a, world).total_cmp(&time(*b, world)) };
-        (0..=arms.len()).max_by(better).unwrap_or(0)
+        (0..=arms.len()).filter(|arm| candidate(*arm)).max_by(better).unwrap_or(0)
     };
     let all = || 0..worlds.len();
     all().flat_map(|one| all().map(move |other| (one, other))).find_map(|(one, other)| {
@@ -159,14 +161,21 @@ fn open_turn(decision: &Decision, worlds: &[World<'_>]) -> f64 {
         let of = |world: usize| Some(f64::max(named(&world)?, lead(world)?));
         (0..worlds.len()).filter_map(of).min_by(f64::total_cmp)
     };
-    let pairs = arms.clone().flat_map(|a| (0..a).map(move |b| (a, b)));
+    let candidate = |arm: usize| arm == 0 || !decision.is_reference(&decision.arms[arm - 1].arm);
+    let arms = arms.filter(|arm| candidate(*arm));
+    let pairs = arms.flat_map(|a| (0..a).map(move |b| (a, b)));
+    let pairs = pairs.filter(|(_, other)| candidate(*other));
     let open = pairs.filter_map(|(a, b)| Some(f64::max(ahead(a, b)?, ahead(b, a)?)));
     open.filter(|times| *times > 1.0).min_by(f64::total_cmp).unwrap_or(1.0)
 }
 
 /// Applies the first rule that fits.
 pub(super) fn apply(decision: &mut Decision, worlds: &[World<'_>]) {
-    let arms = decision.arms.clone();
+    let arms: Vec<ArmRow> = decision.candidates().cloned().collect();
+    if arms.is_empty() && !decision.arms.is_empty() {
+        let why = "no arm beside the baseline can be deployed";
+        return decision.withhold(why);
+    }
     let rows = || arms.iter();
     let name = |row: &ArmRow| Some(row.arm.clone());
     let every = |holds: fn(&Effects) -> bool| rows().all(|row| row.every(holds));
@@ -188,7 +197,9 @@ pub(super) fn apply(decision: &mut Decision, worlds: &[World<'_>]) {
     } else if every(|of| of.time_pct.is == Is::Worse) {
         decision.rule = Rule::Keep;
         decision.deploy = Some(decision.baseline.clone());
-        decision.sentence = format!("Keep {}: every other arm is slower.", decision.baseline);
+        let others = if arms.len() < decision.arms.len() { " that can be deployed" } else { "" };
+        decision.sentence =
+            format!("Keep {}: every other arm{others} is slower.", decision.baseline);
     } else if every(|of| of.all().iter().all(|effect| effect.within)) {
         decision.rule = Rule::Same;
         decision.deploy = Some(decision.baseline.clone());
@@ -212,7 +223,7 @@ pub(super) fn apply(decision: &mut Decision, worlds: &[World<'_>]) {
 impl Decision {
     /// Names the arm that gains without the cost of the recommended one.
     fn without_price(&self, named: &ArmRow) -> String {
-        let others = || self.arms.iter().filter(|row| row.arm != named.arm);
+        let others = || self.candidates().filter(|row| row.arm != named.arm);
         if let Some(row) = gentlest(others()) {
             return self.gentler(row, "Without that price:");
         }

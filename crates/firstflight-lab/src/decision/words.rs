@@ -98,7 +98,9 @@ impl Decision {
 
     /// Costs of an arm, and whether they are known.
     fn costs(&self, row: &ArmRow, is: Is) -> Vec<String> {
-        let some = |read: Read| row.effects.iter().any(|of| read(of).is == is);
+        let has = |read: Read, is: Is| row.effects.iter().any(|of| read(of).is == is);
+        // An effect that is worse in one world is a known cost, however open it is in another.
+        let some = |read: Read| has(read, is) && (is == Is::Worse || !has(read, Is::Worse));
         let all = |read: Read| row.effects.iter().map(read);
         let mut told = Vec::new();
         let mut tell = |read: Read, digits: usize, sign: f64, words: &str| {
@@ -141,7 +143,11 @@ impl Decision {
                 .map_or(String::new(), |m| format!("; about {m} connections would settle it"));
             return format!("{} is {faster}; the price is not settled: {open}{more}.", row.arm);
         }
-        format!("{} is {faster}; the price is {}.", row.arm, worse.join(", and "))
+        let open = match self.costs(row, Is::Open).as_slice() {
+            [] => String::new(),
+            open => format!("; not settled: {}", open.join(", ")),
+        };
+        format!("{} is {faster}; the price is {}{open}.", row.arm, worse.join(", and "))
     }
 
     /// `Deploy G: same time, at least 0.2 points less loss.`

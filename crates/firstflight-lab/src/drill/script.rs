@@ -319,8 +319,10 @@ fn without_block_comments(text: &str) -> String {
     plain
 }
 
+/// The first line of a text, which messages quote, and at most 80 characters of it.
 fn first_line(text: &str) -> &str {
-    text.trim().lines().next().unwrap_or_default()
+    let line = text.trim().lines().next().unwrap_or_default();
+    line.char_indices().nth(80).map_or(line, |(end, _)| line[..end].trim_end())
 }
 
 impl When {

@@ -70,7 +70,13 @@ impl Population {
             None => (text, ""),
         };
         let mut population = Population::named_or_file(name)?;
+        let mut given: Vec<&str> = Vec::new();
         for option in options.split(',').map(str::trim).filter(|option| !option.is_empty()) {
+            let key = option.split('=').next().unwrap_or_default().trim();
+            if given.contains(&key) {
+                return Err(Error::new(format!("population `{text}`: `{key}` is given twice")));
+            }
+            given.push(key);
             population.turn(text, option)?;
         }
         Ok(population)

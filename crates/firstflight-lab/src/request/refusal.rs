@@ -44,6 +44,10 @@ pub fn line_of(error: &Error, command: Option<&Command>) -> String {
                 error.source().map_or_else(|| "is not valid".to_owned(), ToString::to_string)
             )
         }
+        // The parser reads a negative number as an option, `-1s` as `-1`.
+        (ErrorKind::UnknownArgument, Some(option)) if is_negative(&option) => {
+            format!("`{option}` is negative; the value of an option never is")
+        }
         (ErrorKind::UnknownArgument, Some(option)) if option.starts_with('-') => {
             let used = command.map(|command| used(command, error));
             if let Some(words) = used.and_then(|used| in_our_words(&option, used)) {
@@ -149,6 +153,12 @@ fn options(command: &Command) -> Vec<String> {
 fn command_with<'a>(command: &'a Command, option: &str) -> Option<&'a str> {
     let found = command.get_subcommands().find(|one| options(one).iter().any(|own| own == option));
     found.map(Command::get_name)
+}
+
+/// Whether this is a number with a minus sign.
+fn is_negative(option: &str) -> bool {
+    let number = option.strip_prefix('-').unwrap_or_default();
+    number.starts_with(|first: char| first.is_ascii_digit() || first == '.')
 }
 
 fn meant(name: Option<String>) -> String {

@@ -87,49 +87,67 @@ impl Judged {
     }
 
     /// The best arms. Arms that know what no sender can know (`oracle`) are left out, because they
-    /// are bounds for the others, and so are arms with unfinished trials.
+    /// are bounds for the others. Arms with unfinished trials are never the best; their times count
+    /// with the limit, and their other values do not count. `None` if the values of at most one of
+    /// several arms count.
     fn best(&self, comparison: &Comparison) -> Option<Best> {
+        let finished = |index| comparison.trials(index).iter().all(|trial| trial.complete);
         let arms = comparison.plan.arms.iter().enumerate();
-        let competes = |index| comparison.trials(index).iter().all(|trial| trial.complete);
-        let competing: Vec<(usize, Vec<f64>)> = arms
-            .filter(|(index, arm)| !arm.is_reference() && competes(*index))
-            .filter_map(|(index, _)| Some((index, self.values(comparison, index)?)))
+        let candidates: Vec<usize> =
+            arms.filter(|(_, arm)| !arm.is_reference()).map(|(index, _)| index).collect();
+        let is_time = self.key == JUDGED[0].key;
+        let values: Vec<(usize, Vec<f64>)> = candidates
+            .iter()
+            .filter(|index| is_time || finished(**index))
+            .filter_map(|index| Some((*index, self.values(comparison, *index)?)))
             .collect();
+        let competes: Vec<bool> = values.iter().map(|(index, _)| finished(*index)).collect();
+        if !competes.contains(&true) || values.len() < candidates.len().min(2) {
+            return None;
+        }
         if comparison.plan.repeat > 1 {
-            return self.best_of_repeats(comparison.plan.arms.len(), competing);
+            return self.best_of_repeats(comparison.plan.arms.len(), values, &competes);
         }
         let values: Vec<Valued> =
-            competing.iter().map(|(index, values)| (*index, values[0])).collect();
-        self.of(&values)
+            values.iter().map(|(index, values)| (*index, values[0])).collect();
+        self.of(&values, &competes)
     }
 
     /// The best arm over several trials, and the arms that cannot be distinguished from it.
-    fn best_of_repeats(&self, arms: usize, competing: Vec<(usize, Vec<f64>)>) -> Option<Best> {
-        let (places, values): (Vec<usize>, Vec<Vec<f64>>) = competing.into_iter().unzip();
+    fn best_of_repeats(
+        &self,
+        arms: usize,
+        of: Vec<(usize, Vec<f64>)>,
+        competes: &[bool],
+    ) -> Option<Best> {
+        let (places, values): (Vec<usize>, Vec<Vec<f64>>) = of.into_iter().unzip();
         let values = (self.scale)(&values);
         let pairs = Pairs::of(&values).among(arms);
-        let marks = pairs.marks(&vec![true; values.len()]);
-        let (others, best): (Vec<usize>, Vec<usize>) =
-            (0..marks.len()).partition(|arm| marks[*arm] == Mark::None);
-        let Some(&first) = best.first() else {
-            // There is at most one arm.
-            return places.first().map(|only| Best { arms: vec![*only], margin: None });
-        };
+        let marks = pairs.marks(competes);
+        let alone = competes.iter().filter(|competes| **competes).count() == 1;
+        let is_best = |arm: &usize| competes[*arm] && (alone || marks[*arm] != Mark::None);
+        let (best, others): (Vec<usize>, Vec<usize>) = (0..marks.len()).partition(is_best);
+        let first = *best.first()?;
         let mean = |arm: usize| pairs.difference(arm, first).value;
         let least = |arms: &[usize]| arms.iter().map(|arm| mean(*arm)).min_by(f64::total_cmp);
-        let margin =
-            least(&others).zip(least(&best)).map(|(other, best)| (self.repeated)(other - best));
+        let margin = least(&others)
+            .zip(least(&best))
+            .map(|(other, best)| (self.repeated)((other - best).max(0.0)));
         Some(Best { arms: best.into_iter().map(|arm| places[arm]).collect(), margin })
     }
 
-    fn of(&self, values: &[Valued]) -> Option<Best> {
-        let best = values.iter().map(|(_, value)| *value).min_by(f64::total_cmp)?;
+    /// The best of single values; only arms that compete can be the best.
+    fn of(&self, values: &[Valued], competes: &[bool]) -> Option<Best> {
+        let all = || values.iter().zip(competes);
+        let best = all().filter(|(_, competes)| **competes).map(|((_, value), _)| *value);
+        let best = best.min_by(f64::total_cmp)?;
         // Avoids a division by zero if both values are 0.
         let margin = |other: f64| if other > best { (self.margin)(best, other) } else { 0.0 };
-        let (same, others): (Vec<Valued>, Vec<Valued>) =
-            values.iter().partition(|(_, value)| margin(*value) < self.same);
-        let margin = others.iter().map(|(_, value)| margin(*value)).min_by(f64::total_cmp);
-        Some(Best { arms: same.into_iter().map(|(arm, _)| arm).collect(), margin })
+        let is_best =
+            |(value, competes): &(&Valued, &bool)| **competes && margin(value.1) < self.same;
+        let (same, others): (Vec<_>, Vec<_>) = all().partition(is_best);
+        let margin = others.iter().map(|(value, _)| margin(value.1)).min_by(f64::total_cmp);
+        Some(Best { arms: same.into_iter().map(|(value, _)| value.0).collect(), margin })
     }
 
     /// Size of a margin, from 0 (negligible) to 4.
@@ -148,22 +166,51 @@ impl Sweep {
     /// Finding of the sweep, one sentence per measure.
     pub fn finding(&self) -> String {
         let arms: Vec<&str> = self.arms().collect();
+        let of_arms = self.plan.points.first().map_or(&[][..], |point| &point.arms);
+        if of_arms.iter().filter(|arm| !arm.is_reference()).count() < 2 {
+            return self.alone();
+        }
         let lines = JUDGED.iter().filter_map(|judged| told(judged, &arms, &self.best(judged)));
         lines.collect::<Vec<_>>().join(" ")
+    }
+}
+
+impl Sweep {
+    /// The times of the first arm, if it has no other to compete with.
+    fn alone(&self) -> String {
+        let points = self.points.iter().flatten();
+        let times = points.filter_map(|point| Some(JUDGED[0].value(point, 0)?.median));
+        let times = Summary::of(times).map(|all| [all.low, all.high].map(|ms| format!("{ms:.1}")));
+        match (self.arms().next(), times) {
+            (Some(arm), Some([low, high])) if low == high => format!("{arm} takes {low} ms."),
+            (Some(arm), Some([low, high])) => format!("{arm} takes {low} to {high} ms."),
+            _ => String::new(),
+        }
     }
 }
 
 /// The number of points at which each arm is best, and its margins, as a sentence.
 fn told(judged: &Judged, arms: &[&str], best: &[Option<Best>]) -> Option<String> {
     let known: Vec<&Best> = best.iter().flatten().collect();
-    let points = known.len();
+    let points = best.len();
+    let unknown = points - known.len();
     let decided: Vec<&Best> = known.into_iter().filter(|best| best.margin.is_some()).collect();
-    if points == 0 {
+    if unknown == points {
         return None;
     }
     let label = capital(judged.label);
-    if decided.is_empty() {
+    let unknown = match unknown {
+        0 => String::new(),
+        some => format!("; unknown at {some}"),
+    };
+    if decided.is_empty() && unknown.is_empty() {
         return Some(format!("{label}: the same for all arms at all {points} points."));
+    }
+    let same = best.iter().flatten().count() - decided.len();
+    if decided.is_empty() {
+        return Some(format!(
+            "{label}: the same for all arms at {same} of {points} points{unknown}."
+        ));
     }
     let mut counts: Vec<(usize, usize)> = (0..arms.len())
         .map(|arm| (arm, decided.iter().filter(|best| best.arms.contains(&arm)).count()))
@@ -189,10 +236,11 @@ fn told(judged: &Judged, arms: &[&str], best: &[Option<Best>]) -> Option<String>
         .collect();
     let others =
         if others.is_empty() { others.concat() } else { format!("; {}", others.join(", ")) };
-    let same = points - decided.len();
     let same = if same > 0 { format!("; the same for all arms at {same}") } else { String::new() };
     let arm = arms[first];
-    Some(format!("{label}: {arm} is best at {count} of {points} points{margin}{others}{same}."))
+    Some(format!(
+        "{label}: {arm} is best at {count} of {points} points{margin}{others}{same}{unknown}."
+    ))
 }
 
 fn capital(word: &str) -> String {
@@ -220,14 +268,22 @@ mod tests {
         ];
         for (judged, values, arms, margin) in rows {
             let values: Vec<Valued> = values.iter().copied().enumerate().collect();
-            let best = JUDGED[*judged].of(&values).expect("values");
+            let best = JUDGED[*judged].of(&values, &[true; 3][..values.len()]).expect("values");
             assert_eq!(best.arms, *arms, "{values:?}");
             match (best.margin, margin) {
                 (Some(ours), Some(theirs)) => assert!((ours - theirs).abs() < 1e-9, "{values:?}"),
                 (ours, theirs) => assert_eq!(ours.is_some(), theirs.is_some(), "{values:?}"),
             }
         }
-        assert_eq!(JUDGED[TIME].of(&[]), None);
+        assert_eq!(JUDGED[TIME].of(&[], &[]), None);
+        // An unfinished arm counts with the limit and is not the best, even at the limit.
+        let at_limit =
+            JUDGED[TIME].of(&[(0, 1500.0), (1, 1200.0)], &[false, true]).expect("values");
+        assert_eq!(at_limit.arms, [1]);
+        assert!((at_limit.margin.expect("another arm") - 20.0).abs() < 1e-9, "{at_limit:?}");
+        let tie = JUDGED[TIME].of(&[(0, 1500.0), (1, 1500.0)], &[false, true]).expect("values");
+        assert_eq!((tie.arms, tie.margin), (vec![1], Some(0.0)));
+        assert_eq!(JUDGED[TIME].of(&[(0, 1500.0)], &[false]), None);
     }
 
     #[test]
@@ -237,7 +293,7 @@ mod tests {
         assert_eq!(
             told(&JUDGED[TIME], &["a", "b"], &all).as_deref(),
             Some(
-                "Completion time: b is best at 2 of 3 points, by 10.0 to 20.0 % (median 15.0); a at 1."
+                "Completion time: b is best at 2 of 4 points, by 10.0 to 20.0 % (median 15.0); a at 1; unknown at 1."
             )
         );
         let all = [best(&[0, 1], None), best(&[0], Some(2.0))];
@@ -248,6 +304,10 @@ mod tests {
         assert_eq!(
             told(&JUDGED[LOSS], &["a", "b"], &all[..1]).as_deref(),
             Some("Loss: the same for all arms at all 1 points.")
+        );
+        assert_eq!(
+            told(&JUDGED[LOSS], &["a", "b"], &[best(&[0, 1], None), None]).as_deref(),
+            Some("Loss: the same for all arms at 1 of 2 points; unknown at 1.")
         );
         assert_eq!(told(&JUDGED[LOSS], &["a"], &[None]), None);
     }
