@@ -58,7 +58,7 @@ impl Fetch {
     }
 }
 
-/// How far the received bytes were verified.
+/// Extent to which the received bytes were verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verified {
     /// Every byte has the value for its offset.

@@ -44,7 +44,7 @@ fn cell(path: &str, bytes: u64) -> Result<Scenario, Error> {
     Ok(Scenario::new(Path::parse(path)?, bytes))
 }
 
-/// What advice changes, as a mean over cells.
+/// Effect of advice, as a mean over cells.
 #[derive(Clone, Copy)]
 enum Change {
     /// Of the mean completion time, percent.

@@ -1,4 +1,4 @@
-//! What a transport tells its congestion control and asks of it.
+//! The interface between a transport and its congestion control.
 
 use crate::avoidance::Avoidance;
 use crate::controller::{Controller, Exit, Stats};
@@ -13,7 +13,7 @@ macro_rules! congestion_control {
         tell { $(fn $tell:ident($($told:ident: $what:ty),*);)* }
         ask { $(fn $ask:ident($($by:ident: $of:ty),*) $(-> $answer:ty)?;)* }
     ) => {
-        /// A congestion control as a transport sees it, whatever it is made of. A [`Controller`] is one;
+        /// A congestion control as a transport sees it, composed or complete. A [`Controller`] is one;
         /// code that only drives or watches a connection takes any.
         ///
         /// A transport reports packets before and after it sends them, each ACK, timeouts and false alarms,

@@ -45,7 +45,7 @@ named! {
     }
 }
 
-/// How startup ended. There is one per connection, unless a false alarm undid the exit.
+/// The exit from startup. There is one per connection, unless a false alarm undid the exit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exit {
     /// Why.
@@ -91,7 +91,7 @@ impl ExitReason {
     }
 }
 
-/// How congestion avoidance takes over: the row of the hand-over table that applies.
+/// Handover to congestion avoidance: the row of the hand-over table that applies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Handover {
     /// The window reached its threshold without a loss: `W_max = cwnd`, `K = 0` (RFC 9438 section

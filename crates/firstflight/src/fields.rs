@@ -299,7 +299,7 @@ fields! {
 }
 
 fields! {
-    /// How startup ended ([`Exit`]).
+    /// The exit from startup ([`Exit`]).
     pub EXIT: Exit {
         "exit_reason" Name "" "why startup ended" needed: at in [Exit { reason: at, .. }];
         "exit_at_ns" Whole "ns" "when, on the controller's clock" needed: at in [Exit { at, .. }];

@@ -63,7 +63,7 @@ fn ratio(num: u64, den: u64) -> i32 {
     mul_div(num, ONE as u64, den).min(MOST as u64) as i32
 }
 
-/// What happened since the last decision.
+/// Events since the last decision.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Watch {
     step: Step,
@@ -122,7 +122,7 @@ impl Watch {
         self.decided
     }
 
-    /// Whether this ACK asks for a decision.
+    /// Whether a decision is due at this ACK.
     pub(super) fn is_due(&self, ack: &Ack) -> bool {
         match self.decided {
             None => true,

@@ -110,11 +110,11 @@ pub struct Gain {
     pub training: Option<f64>,
     /// On the connections on which it was checked.
     pub validation: Option<f64>,
-    /// On connections that it never met.
+    /// On connections that were not used for tuning.
     pub holdout: Option<Interval>,
 }
 
-/// What a search found.
+/// Result of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
     pub(super) default: String,

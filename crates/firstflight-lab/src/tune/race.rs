@@ -79,7 +79,7 @@ impl<'a, B: Bench> Race<'a, B> {
         Ok(choices.iter().map(|choice| self.measured(choice)).collect())
     }
 
-    /// How much more one candidate costs than another.
+    /// Difference in cost between two candidates.
     pub(super) fn more(
         &self,
         choice: &[usize],
@@ -135,7 +135,7 @@ impl<'a, B: Bench> Race<'a, B> {
     }
 }
 
-/// How far a candidate is from the default: the number of changed parameters, and of levels.
+/// Distance of a candidate from the default: the number of changed parameters, and of levels.
 fn distance(choice: &[usize], default: &[usize]) -> (usize, usize) {
     let apart = || choice.iter().zip(default).map(|(a, b)| a.abs_diff(*b));
     (apart().filter(|levels| *levels > 0).count(), apart().sum())

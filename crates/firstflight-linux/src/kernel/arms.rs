@@ -21,7 +21,7 @@ pub struct KernelArm {
     pub own_recovery: bool,
 }
 
-/// How an arm is attached: see `bpf/mode_a.h` and `bpf/mode_b.h`.
+/// Attachment of an arm: see `bpf/mode_a.h` and `bpf/mode_b.h`.
 const MODE_A: bool = false;
 const MODE_B: bool = true;
 const MODE_B_TRAINS: bool = true;

@@ -48,7 +48,7 @@ pub struct Host {
     pub receive_ts: bool,
     /// The receiver's flow control; `None` never limits the sender.
     pub receive: Option<Receive>,
-    /// How the sender uses ECN; `None`: the path may mark any packet, and each mark counts.
+    /// Use of ECN by the sender; `None`: the path may mark any packet, and each mark counts.
     pub ecn: Option<Ecn>,
 }
 

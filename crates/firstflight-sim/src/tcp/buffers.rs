@@ -71,7 +71,7 @@ pub struct SendWindow {
 }
 
 impl SendWindow {
-    /// With room for at least two segments.
+    /// Creates a window with room for at least two segments.
     pub fn new(buffer: Buffer, mss: u64) -> SendWindow {
         SendWindow { bytes: buffer.initial(2 * mss), most: buffer.most(2 * mss) }
     }
@@ -98,7 +98,7 @@ pub struct ReceiveWindow {
     /// Room for data in the buffer.
     bytes: u64,
     most: u64,
-    /// How much of it the receiver offers, if that grows with the data that arrives.
+    /// Part of it that the receiver offers, if that grows with the data that arrives.
     offered: Option<u64>,
     mss: u64,
     rtt: Option<Nanos>,
@@ -110,7 +110,7 @@ pub struct ReceiveWindow {
 }
 
 impl ReceiveWindow {
-    /// With room for at least two segments.
+    /// Creates a window with room for at least two segments.
     pub fn new(buffer: Buffer, mss: u64) -> ReceiveWindow {
         let bytes = buffer.initial(2 * mss);
         ReceiveWindow {

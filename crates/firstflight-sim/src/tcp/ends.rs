@@ -27,7 +27,7 @@ pub struct Ends<S: Combined, L = Nobody> {
     receiver: Receiver,
     /// False claims of the receiver.
     lie: Option<Lie>,
-    /// How far it has falsely acknowledged, and when it may renege again.
+    /// Sequence number that it has falsely acknowledged, and the time at which it may renege again.
     claimed: u64,
     renege_at: Time,
 }

@@ -35,7 +35,7 @@ params! {
         /// (draft-ietf-quic-ack-frequency) (default: no request).
         pub acks: Option<u32> = None, "acks" [some 1..=100 "ACKs per round trip"]
             "ask a QUIC receiver for so many ACKs per round trip (ACK_FREQUENCY)";
-        /// How a QUIC sender uses ECN (default: its packets can be marked wherever the path marks).
+        /// Use of ECN by a QUIC sender (default: its packets can be marked wherever the path marks).
         pub ecn: Option<Ecn> = None, "ecn" [some of Ecn]
             "ECN of a QUIC sender: validation by RFC 9000, this and quic-go's rule for paths that mark everything, or no ECN";
         /// Longest retransmission timeout of a TCP sender (default: 120 s, or 60 s by RFC 6298; as the
@@ -56,7 +56,7 @@ params! {
         /// Whether the ACK that ends a TCP recovery grows the window.
         pub ending: Ending = Ending::Grows, "ending" []
             "the ACK that ends a TCP recovery grows the window (Linux) or only sets it (RFC 6582)";
-        /// What is said of the path's rate (default: nothing).
+        /// A hint about the path's rate (default: none).
         pub hint: Option<Hint> = None,
             "hint" [some "SOURCE:RATE or SOURCE:RATE:AGE, such as saved:20Mbit:600s; sources saved, prefix, scone" if |hint: Hint| hint.rate.0 > 0]
             "rate that earlier connections measured (saved, prefix: careful and rapid(hint=on) may jump) or that the network advises (scone: with advice=)";

@@ -68,7 +68,7 @@ impl Line {
         }
     }
 
-    /// ABBA 3.4-redraw: from the origin through this window and round trip.
+    /// ABBA 3.4-redraw: the line from the origin through this window and round trip.
     pub fn from_origin(cwnd: u64, rtt_us: u32) -> Line {
         Line { through: 0, den: cwnd.clamp(1, MAX_BYTES), rtt_us: 0, num: rtt_us.min(MAX_US) }
     }
@@ -91,7 +91,7 @@ impl Line {
         u32::try_from((i128::from(self.rtt_us) + rise).clamp(0, i128::from(MAX_US))).ok()
     }
 
-    /// How far `cwnd` exceeds the window expected for this round trip: the excess in bytes times
+    /// Excess of `cwnd` over the window expected for this round trip: the excess in bytes times
     /// the slope's numerator, and the numerator; `None` if there is no excess or no slope.
     fn excess(&self, cwnd: u64, rtt_us: u32) -> Option<(u128, u128)> {
         let away = i128::from(cwnd.min(MAX_BYTES)) - i128::from(self.through);

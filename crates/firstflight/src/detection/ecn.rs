@@ -15,7 +15,7 @@ use crate::named::named;
 use crate::units::{Nanos, Time};
 
 named! {
-    /// How a QUIC sender uses ECN.
+    /// Use of ECN by a QUIC sender.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum Ecn {
         /// Validates as RFC 9000 section 13.4.2 says; a path that marks every packet passes.
@@ -185,7 +185,7 @@ impl Validation {
         }
     }
 
-    /// An ACK frame arrives. Returns the number of newly reported marks to which the sender must
+    /// Processes an ACK frame. Returns the number of newly reported marks to which the sender must
     /// respond.
     pub fn on_ack(&mut self, report: &Report) -> u64 {
         // RFC9000 13.4.2.1-4: a frame that does not advance may be late, and must fail nothing.

@@ -17,7 +17,7 @@ use crate::options::{Listed, OptionValue};
 use crate::units::Nanos;
 use core::fmt;
 
-/// How segments are marked lost.
+/// Rule that marks segments lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Marking {
     /// A counting rule.
@@ -48,7 +48,7 @@ pub enum Probe {
     Pto,
 }
 
-/// How lost retransmissions are detected.
+/// Detection of lost retransmissions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LostRepeat {
     /// By the timeout only.
@@ -59,7 +59,7 @@ pub enum LostRepeat {
     Naturally,
 }
 
-/// How the retransmission timeout follows from the estimator.
+/// Computation of the retransmission timeout from the estimator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Bounds {
     /// RFC 6298.
@@ -105,13 +105,13 @@ pub enum UndoRule {
 pub struct Preset {
     /// The name in arms and tables.
     pub name: &'static str,
-    /// How segments are marked lost.
+    /// Rule that marks segments lost.
     pub marking: Marking,
     /// Whether SACK is in use (QUIC: acknowledgement ranges).
     pub sack: bool,
     /// Rules for choosing what to send next.
     pub rules: Rules,
-    /// How a retransmission changes the mark.
+    /// Effect of a retransmission on the mark.
     pub repeats: RepeatRule,
     /// Limited transmit.
     pub limited_transmit: Wording,
@@ -123,7 +123,7 @@ pub struct Preset {
     pub initial_rto: Nanos,
     /// Probes sent before the timeout.
     pub probe: Probe,
-    /// How lost retransmissions are detected.
+    /// Detection of lost retransmissions.
     pub lost_repeats: LostRepeat,
     /// Whether F-RTO tests timeouts.
     pub f_rto: bool,
@@ -133,7 +133,7 @@ pub struct Preset {
     pub keep_target: bool,
     /// Whether to follow the kernel where it differs from the documents: see [`Preset::LINUX`].
     pub linux: bool,
-    /// What the preset is for.
+    /// Purpose of the preset.
     pub use_for: &'static str,
 }
 

@@ -39,7 +39,7 @@ pub struct Tail {
     pub rto: Option<Time>,
 }
 
-/// What the probe sends.
+/// Content of the probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A new segment.
@@ -127,7 +127,7 @@ impl Tlp {
         self.probe = Some((nxt, kind));
     }
 
-    /// An ACK arrived.
+    /// Processes an ACK.
     #[inline]
     pub fn on_ack(&mut self, facts: &Facts) -> Outcome {
         let Some((end, kind)) = self.probe else { return Outcome::NoProbe };

@@ -84,7 +84,7 @@ impl OwnRecovery {
         }
     }
 
-    /// How avoidance takes over when the episode is complete.
+    /// Handover to avoidance when the episode is complete.
     #[doc(hidden)]
     pub fn handover(&self) -> Handover {
         match self {
@@ -114,7 +114,7 @@ impl OwnRecovery {
     }
 }
 
-/// What opened an episode.
+/// Cause of an episode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
     /// An ACK that revealed a loss.
@@ -125,7 +125,7 @@ pub enum Cause {
     Ecn,
 }
 
-/// How an episode ended.
+/// End of an episode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum End {
     /// Everything sent before it was repaired (TCP), or a packet sent after it was acknowledged
@@ -142,7 +142,7 @@ pub enum End {
 /// Facts about an episode that opens.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// What opened it.
+    /// Its cause.
     pub cause: Cause,
     /// The target `T` in bytes: the threshold that congestion avoidance computed. During the
     /// episode only [`Recovery::retarget`] changes it.
@@ -156,7 +156,7 @@ pub struct Entry {
     pub delivered: u64,
     /// The window before the reduction.
     pub cwnd: u64,
-    /// The window that congestion avoidance wants right away (smaller than `target` only after ECN
+    /// The window that congestion avoidance requires at once (smaller than `target` only after ECN
     /// marks at tiny windows).
     pub reduced: u64,
     /// Segment size.

@@ -65,7 +65,7 @@ pub enum Rules {
     Rfc6937 {
         /// The bound at or below the target.
         bound: Bound,
-        /// What differs from the text.
+        /// Differences from the text.
         reading: Reading,
         /// The window at the end (D4).
         exit: ExitWindow,
@@ -108,13 +108,13 @@ named! {
         /// The target, as in Linux and RFC 9937.
         #[default]
         Target = "target",
-        /// What the last ACK allowed in flight, at most the target: RFC 6937 sets no window at the
+        /// The flight that the last ACK allowed, at most the target: RFC 6937 sets no window at the
         /// end, so a bound that kept the pipe below the target leaves the window there.
         Granted = "granted",
     }
 }
 
-/// How the amount due in the proportional branch is rounded to whole segments.
+/// Rounding of the amount due in the proportional branch to whole segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Rounding {
     /// A whole segment is sent while anything is due (D1).
@@ -144,9 +144,9 @@ params! {
     pub struct Params {
         /// The document whose rules apply.
         pub rules: Rules = Rules::Rfc9937 { timer: TimerEntry::Forced, safe_ack: SafeAck::Progress };
-        /// How the amount to send is rounded to whole segments.
+        /// Rounding of the amount to send to whole segments.
         pub rounding: Rounding = Rounding::WholeSegment;
-        /// How deliveries are known.
+        /// Source of the number of delivered bytes.
         pub evidence: Evidence = Evidence::Exact;
         /// At most one extra segment (SSRB, SafeACK) per segment delivered, so that splitting ACKs
         /// gains nothing.

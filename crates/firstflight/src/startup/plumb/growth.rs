@@ -15,7 +15,7 @@ const CALM: u8 = 2;
 /// Further doublings have no effect.
 const MOST_CALM: u8 = CALM + 8;
 
-/// How one connection grows.
+/// Growth of one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Growth {
     /// Growth per round trip towards a known depth.
