@@ -19,7 +19,7 @@ STARTUPS += ["bbr(aggregation=on)", "plumb"]
 ASKS = [4, 8, 16, 32]
 POOR = "25"
 BYTES = "10MB"
-HEAD = """# How few ACKs each startup can work with
+HEAD = """# Startups with few ACKs
 
 Each cell is one transfer of {bytes} with CUBIC and PRR: completion time, packet loss, exit reason and window at the exit
 in BDP. `docs/regenerate.sh acks` regenerates this page.

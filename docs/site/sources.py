@@ -209,7 +209,7 @@ def arms(program):
         whole = [rows[0] for rows in parts.values() if not rows[0]["option"]]
         if len(whole) == len(parts) and all(row["arm"] != row["name"] for row in whole):
             rows = [[f"`{row['name']}`", f"`{row['arm']}`", row["summary"]] for row in whole]
-            page += "\n" + table(["name", "arm", "what it is"], rows)
+            page += "\n" + table(["name", "arm", "description"], rows)
             continue
         for name, rows in parts.items():
             if not rows[0]["option"]:
@@ -219,7 +219,7 @@ def arms(program):
                     page += f" [Explained](../explain/{EXPLAINED[name]}.md)."
                 page += "\n"
             options = [[f"`{row['option']}=`", row["values"], row["summary"]] for row in rows]
-            page += "\n" + table(["option", "values", "what it is"], options) if options else ""
+            page += "\n" + table(["option", "values", "description"], options) if options else ""
     return page
 
 
@@ -249,7 +249,7 @@ def reference(program, checkout):
         "commands": commands(program),
         "arms": arms(program),
         "paths": f"# Paths\n\n## Keys\n\n{path_keys(checkout)}\n\n## Built-in paths\n\n"
-        + table(["name", "path", "what it is", "source"], rows),
+        + table(["name", "path", "description", "source"], rows),
         "populations": populations(program),
     }
 

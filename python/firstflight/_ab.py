@@ -87,7 +87,7 @@ class AbResult(Reported[_engine.Shard]):
 
     @cached_property
     def results(self) -> Table:
-        """One row per part of the connections (all, group, size, BDP, buffer) and arm, with the measures of `docs/ab-tests.md`."""
+        """One row per part of the connections (all, group, size, BDP, buffer) and arm, with the measures of `docs/ab-metrics.md`."""
         return Table(self._inner.results())
 
     @cached_property

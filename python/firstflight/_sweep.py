@@ -96,7 +96,7 @@ class Sweep(Reported[_engine.Sweep]):
 
     @property
     def arms(self) -> list[str]:
-        """The arms, in the order in which they were asked for."""
+        """The arms, in the requested order."""
         return self._inner.arms
 
     @property

@@ -38,7 +38,7 @@ def tune(
     threads: int | None = None,
     progress: bool | None = None,
 ) -> Tuned:
-    """Finds the parameters of an arm that suit a population, and judges them on connections that the search never met.
+    """Finds the parameters of an arm that suit a population, and judges them on connections that the search did not use.
 
     The options and the results are those of `firstflight tune`, to the last digit. In `arm`, an option has a range in place of a value:
     `*` is the whole range, `a..b` a part of it. If no option has a range, all options of the arm's parts are tuned.

@@ -147,7 +147,7 @@ def register(arm: str | Arm, name: str | None = None) -> str:
 
 
 def pace(connection: QuicConnection, arm: str | Arm) -> Sender:
-    """Gives a connection that has sent nothing yet any arm, and the pacer that the arm asks for. Returns its sender.
+    """Gives a connection that has sent nothing yet any arm, and the pacer that the arm needs. Returns its sender.
 
     Call it where the connection is made: in `__init__` of your subclass of `QuicConnectionProtocol`, with `self._quic`. It replaces private
     parts of aioquic and therefore works with the version in `TESTED` only.

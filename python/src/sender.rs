@@ -10,7 +10,7 @@ fn refused(bad: &firstflight_quic::Refused) -> PyErr {
     Refused::new_err(firstflight_lab::error::printable(&bad.0))
 }
 
-/// How a startup ended. Times in ns, amounts in bytes.
+/// The exit from startup. Times in ns, amounts in bytes.
 #[pyclass(frozen, get_all, module = "firstflight")]
 pub(crate) struct Exit {
     reason: &'static str,
@@ -67,14 +67,14 @@ impl Sender {
         self.inner.forget(bytes);
     }
 
-    /// How long a packet must wait, ns, after `unreported` bytes that left and were not reported yet; 0 if it may leave now.
+    /// Time in ns that a packet must wait after `unreported` bytes that left and were not reported yet; 0 if it may leave now.
     #[pyo3(signature = (now, bytes, unreported = 0))]
     fn wait(&mut self, now: u64, bytes: u64, unreported: u64) -> u64 {
         let Nanos(wait) = self.inner.wait(Time(now), bytes, unreported);
         wait
     }
 
-    /// A packet leaves now that was asked for with `wait`.
+    /// Records a packet that leaves now after a call of `wait`.
     fn take(&mut self, now: u64, bytes: u64) {
         self.inner.take(Time(now), bytes);
     }

@@ -2,6 +2,7 @@
 
 use crate::diff::{self, CHANGE};
 use crate::done::Done;
+use crate::fit::brief;
 use crate::output::{Columns, Files, Output, fitted, produce};
 use crate::terminal::{note, width, wrap};
 use clap::Args;
@@ -52,6 +53,9 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     })
 }
 
+/// Number of unchecked measures that are listed on one screen.
+const FEW: usize = 6;
+
 struct Shown<'a> {
     judged: &'a [Judged],
     unseen: Vec<&'a str>,
@@ -66,6 +70,11 @@ impl Output for Shown<'_> {
         };
         let unseen = match self.unseen.as_slice() {
             [] => String::new(),
+            names if brief() && names.len() > FEW => {
+                let line =
+                    format!("{} other measures are not checked; `--wide` lists them", names.len());
+                wrap(&line, 0, width()) + "\n"
+            }
             names => wrap(&format!("Not checked: {}.", names.join(", ")), 0, width()) + "\n",
         };
         wrap(&line, 0, width()) + "\n" + &fitted(&self.sheets()) + &unseen

@@ -2,6 +2,7 @@
 
 use crate::done::Done;
 use crate::files::check_outputs;
+use crate::fit::brief;
 use crate::output::{Output, fitted, show_with};
 use crate::rows::pretty;
 use crate::terminal::{width, wrap};
@@ -294,6 +295,19 @@ fn told(connection: &Connection) -> Vec<String> {
     ]
 }
 
+/// Names the rules that cannot fail on a connection, if there are any.
+fn blind(connection: &Connection) -> Option<String> {
+    let blind = connection.verdict.rules.iter().filter(|row| !row.can_fail);
+    let blind: Vec<String> =
+        blind.map(|row| format!("{} ({} bytes)", row.rule.name(), row.step_bytes)).collect();
+    (!blind.is_empty()).then(|| {
+        format!(
+            "Cannot fail here, since the largest step is within the tolerance: {}.",
+            blind.join(", ")
+        )
+    })
+}
+
 /// A window before and after an event, with the factor if it shrank. For a reduction that takes a
 /// round trip, its target is shown.
 fn moved(rule: Rule, side: &Window) -> String {
@@ -359,22 +373,37 @@ impl Output for Answer {
         };
         let ours = if self.controller == self.against { "our own" } else { &self.against };
         let mut text = line(&format!("{} {verdict} {ours}.", self.controller));
+        if brief() {
+            let is_one = self.connections.len() == 1;
+            for Connection { path, verdict, .. } in self.connections.iter().filter(|_| !is_one) {
+                let share = 100.0 * verdict.acks_apart as f64 / verdict.acks.max(1) as f64;
+                let (apart, of) = (verdict.acks_apart, verdict.acks);
+                text +=
+                    &line(&format!("{path}: differs after {apart} of {of} ACKs ({share:.1} %)"));
+            }
+            let apart = |connection: &&Connection| connection.verdict.first.is_some();
+            let shown = self.connections.iter().find(apart).or(self.connections.first());
+            if let Some(connection) = shown {
+                if !is_one {
+                    text += &line(&format!("On {}:", connection.path));
+                }
+                let Verdict { first, ended, .. } = &connection.verdict;
+                // The line above has the first sentence, unless the controller ended.
+                let known = usize::from(!is_one && first.is_some() && ended.is_none());
+                told(connection).iter().skip(known).for_each(|sentence| text += &line(sentence));
+                text += &fitted(&[sheet(connection)]);
+                text += &blind(connection).map_or_else(String::new, |sentence| line(&sentence));
+            }
+            return text
+                + &line("`--wide` shows every path, and the events around each difference");
+        }
         for connection in &self.connections {
             text += "\n";
             for sentence in told(connection) {
                 text += &line(&sentence);
             }
             text += &fitted(&[sheet(connection)]);
-            let blind = connection.verdict.rules.iter().filter(|row| !row.can_fail);
-            let blind: Vec<String> = blind
-                .map(|row| format!("{} ({} bytes)", row.rule.name(), row.step_bytes))
-                .collect();
-            if !blind.is_empty() {
-                text += &line(&format!(
-                    "Cannot fail here, since the largest step is within the tolerance: {}.",
-                    blind.join(", ")
-                ));
-            }
+            text += &blind(connection).map_or_else(String::new, |sentence| line(&sentence));
             let found = connection.verdict.rules.iter().filter_map(|row| row.first.as_ref());
             for found in found.filter(|found| found.on_its_own) {
                 text +=

@@ -1,6 +1,7 @@
 //! `firstflight diff`: compares two results, such as those of two versions, paths or days.
 
 use crate::done::{Done, failed};
+use crate::fit::brief;
 use crate::output::{Columns, Files, Output, fitted, produce};
 use crate::rows::pretty;
 use crate::run::command_line;
@@ -80,6 +81,9 @@ fn count(of: usize, what: &str) -> String {
     format!("{of} {what}{}", if of == 1 { "" } else { "s" })
 }
 
+/// Number of rows that fit on one screen with the lines around them.
+const FEW: usize = 16;
+
 struct Shown<'a> {
     diff: &'a Diff,
     all: bool,
@@ -87,7 +91,12 @@ struct Shown<'a> {
 
 impl Shown<'_> {
     fn changes(&self) -> impl Iterator<Item = &Change> {
-        self.diff.changes.iter().filter(|change| self.all || change.is_main())
+        // On a screen there is no room for the exits of many arms.
+        let brief = brief() && self.diff.changes.iter().filter(|one| one.is_main()).count() > FEW;
+        let shown = move |change: &&Change| {
+            change.is_main() && !(brief && change.measure.starts_with("exit"))
+        };
+        self.diff.changes.iter().filter(move |change| self.all || shown(change))
     }
 }
 
@@ -108,7 +117,8 @@ impl Output for Shown<'_> {
         if !diff.changes.is_empty() {
             text += &(wrap(&diff.finding(), 0, width()) + "\n");
         }
-        for setting in &diff.settings {
+        // The first sentence names the settings, too.
+        for setting in diff.settings.iter().filter(|_| !brief()) {
             let line = format!("{}: {} -> {}", setting.name, setting.before, setting.after);
             text += &(wrap(&line, 2, width()) + "\n");
         }

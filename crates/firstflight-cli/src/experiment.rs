@@ -6,11 +6,11 @@ use crate::ab;
 use crate::compare;
 use crate::done::Done;
 use crate::files::{check_folder_of_ours, check_outputs, make_folder, tame, write_bytes};
-use crate::fit::fitted;
+use crate::fit::{brief, fitted};
 use crate::output::{Output, give, is_for_people};
 use crate::results::sheet;
 use crate::run::{command_line, on_threads, quoted, threads};
-use crate::terminal::{QUIET, TITLE, note, say};
+use crate::terminal::{QUIET, TITLE, note, say, width, wrap};
 use clap::{Args, Parser};
 use firstflight_lab::compare::Keep;
 use firstflight_lab::request::{
@@ -85,14 +85,24 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     }
     let done = Finished { file: &file, cells: &cells, answers: &answers };
     give(options.json.as_ref(), &done)?;
+    let mut notes = Vec::new();
     for (cell, answer) in cells.iter().zip(&answers) {
         let whose = if cells.len() > 1 { format!("{}: ", name(cell)) } else { String::new() };
-        for warning in answer.warnings() {
-            note(&format!("{whose}{warning}"));
-        }
+        notes.extend(answer.warnings().iter().map(|warning| format!("{whose}{warning}")));
+    }
+    let most = if brief() && cells.len() > 1 && notes.len() > MOST_NOTES { 1 } else { notes.len() };
+    notes.iter().take(most).for_each(|text| note(text));
+    if notes.len() > most {
+        note(&format!("{} more notes; `--wide` shows all", notes.len() - most));
     }
     Ok(if answers.iter().all(Answer::complete) { Done::Well } else { Done::Short })
 }
+
+/// Longer names of paths would make the overview wider than a screen.
+const WIDEST: usize = 24;
+
+/// Largest number of notes that are shown without `--wide`.
+const MOST_NOTES: usize = 3;
 
 /// Runs the test on a population in the same way as `ab`, with all its outputs.
 fn test(file: &Experiment, options: &Options) -> Result<Done, Error> {
@@ -227,10 +237,22 @@ impl Output for Finished<'_> {
     }
 }
 
-/// Every table, followed by an overview if there are several.
+/// Every table, followed by an overview if there are several; on a screen, the overview alone.
 fn as_text(title: Option<&str>, cells: &[ExperimentCell], answers: &[Answer]) -> String {
     let mut text =
         title.map_or_else(String::new, |title| format!("{TITLE}{}{TITLE:#}\n\n", one_line(title)));
+    if answers.len() > 1 && brief() {
+        let overview = overview(cells, answers);
+        let finding = leaders(&overview, answers.len());
+        let _ = write!(
+            text,
+            "{}\n{}\n{QUIET}{}* best in its column, ≈ not significantly different from the best (95 %)\n`--wide` shows the table of each path and size{QUIET:#}\n",
+            wrap(&finding, 0, width()),
+            fitted(&overview),
+            numbered(cells)
+        );
+        return text;
+    }
     let texts = answers.iter().map(|answer| output_of(answer).text());
     text.push_str(&texts.collect::<Vec<_>>().join("\n"));
     if answers.len() > 1 {
@@ -245,10 +267,48 @@ fn as_text(title: Option<&str>, cells: &[ExperimentCell], answers: &[Answer]) ->
     text
 }
 
+/// The paths to which an overview gives a number, one line each.
+fn numbered(cells: &[ExperimentCell]) -> String {
+    let mut paths: Vec<(String, Vec<String>)> = Vec::new();
+    for (number, cell) in cells.iter().enumerate() {
+        let name = name(cell);
+        let path = name.rsplit_once(", ").map_or(name.as_str(), |(path, _)| path);
+        if path.chars().count() <= WIDEST {
+            continue;
+        }
+        let number = (number + 1).to_string();
+        match paths.iter_mut().find(|(known, _)| known == path) {
+            Some((_, numbers)) => numbers.push(number),
+            None => paths.push((path.to_owned(), vec![number])),
+        }
+    }
+    let line = |(path, numbers): &(String, Vec<String>)| {
+        wrap(&format!("path {}: {path}", numbers.join(", ")), 2, width()) + "\n"
+    };
+    paths.iter().map(line).collect()
+}
+
+/// Names the arms that are best, or not distinguishable from the best, in the most columns.
+fn leaders(overview: &Table, cells: usize) -> String {
+    let led = |row: usize| {
+        let looks = (1..=cells).map(|cell| overview.look(row, cell));
+        looks.filter(|look| look.bold || look.near).count()
+    };
+    let counts: Vec<usize> = (0..overview.len()).map(led).collect();
+    let most = counts.iter().copied().max().unwrap_or(0);
+    if most == 0 {
+        return "No arm is fastest in any case.".to_owned();
+    }
+    let first = (0..overview.len()).filter(|row| counts[*row] == most);
+    let names: Vec<String> =
+        first.map(|row| overview.marked_cell(row, 0).text().to_owned()).collect();
+    let verb = if names.len() == 1 { "is" } else { "are" };
+    let names = names.join(", ");
+    format!("{names} {verb} fastest, or as fast as the fastest, in {most} of {cells} cases.")
+}
+
 /// The first measure of every table, with the marks of its own table.
 fn overview(cells: &[ExperimentCell], answers: &[Answer]) -> Table {
-    /// Longer names would make the table wider than a screen.
-    const WIDEST: usize = 24;
     let tables: Vec<Table> = answers.iter().map(|answer| sheet("", &answer.table())).collect();
     let first = &tables[0].columns()[1];
     let columns = cells.iter().enumerate().map(|(number, cell)| {

@@ -41,6 +41,13 @@ pub(crate) fn asked() -> Layout {
     ASKED.get().cloned().unwrap_or_default()
 }
 
+/// Whether a person reads the output on a terminal and has not asked for more, so that it should fit on one screen.
+pub(crate) fn brief() -> bool {
+    let Layout { wide, columns, format } = asked();
+    let is_table = format.is_none_or(|format| format == Format::Table);
+    !wide && columns.is_empty() && is_table && width().is_some()
+}
+
 /// Checks that `names` contains every column in `asked`.
 ///
 /// # Errors

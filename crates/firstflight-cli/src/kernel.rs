@@ -213,7 +213,7 @@ mod with_bpf {
             let columns = [
                 ("arm\n  name in the kernel", Kind::Name),
                 ("state", Kind::Name),
-                ("what it is", Kind::Prose),
+                ("description", Kind::Prose),
             ];
             let mut sheet = Table::new("arms of the kernel", columns);
             for arm in ARMS {

@@ -137,7 +137,7 @@ enum Command {
     /// Show what differs between two results of `compare` or `ab`
     #[command(after_help = examples::DIFF)]
     Diff(diff::Options),
-    /// Write the page of a result that was kept as JSON
+    /// Write the report page of a result saved as JSON
     #[command(after_help = examples::REPORT)]
     Report(report::Options),
     /// Check results against a baseline; exit 1 on a regression

@@ -77,7 +77,7 @@ impl Arms {
         }
         for short in SHORT_NAMES.iter().filter(|short| self.wants(short.name)) {
             let columns =
-                [("short name", Kind::Name), ("arm", Kind::Prose), ("what it is", Kind::Prose)];
+                [("short name", Kind::Name), ("arm", Kind::Prose), ("description", Kind::Prose)];
             let mut about = Table::new("", columns);
             about.row([short.name, short.arm, short.summary]);
             sheets.push(about);
@@ -173,12 +173,12 @@ impl Output for Arms {
 
 /// A table with one line per item.
 fn listed(header: &str) -> Table {
-    Table::new("", [(header, Kind::Name), ("what it is", Kind::Prose)])
+    Table::new("", [(header, Kind::Name), ("description", Kind::Prose)])
 }
 
 /// A table about one item.
 fn described(header: &str) -> Table {
-    let columns = [(header, Kind::Name), ("what it is", Kind::Prose), ("source", Kind::Prose)];
+    let columns = [(header, Kind::Name), ("description", Kind::Prose), ("source", Kind::Prose)];
     Table::new("", columns)
 }
 
@@ -249,7 +249,7 @@ impl Output for Paths {
                     row("alias", &aliases.join(", "));
                 }
                 row("kind", path.kind());
-                row("what it is", path.about);
+                row("description", path.about);
                 row("keys", path.text);
                 row("source", path.source);
                 sheet

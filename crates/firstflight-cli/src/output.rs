@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// The result of a command.
 pub(crate) trait Output {
-    /// Output for people.
+    /// The document for people.
     fn document(&self) -> Document {
         self.sheets().into()
     }

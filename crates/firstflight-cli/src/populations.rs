@@ -122,15 +122,11 @@ struct Listed {
     all: bool,
 }
 
-/// Explains the letters in the first column of a source.
-const STATUS: &str = "S stated by the source, C read in public code, D derived by us, U not confirmed, A our assumption";
-
 impl Output for Listed {
     fn text(&self) -> String {
         let sheets = fitted(&self.sheets());
         if !self.all {
-            let status = wrap(STATUS, 0, width());
-            return format!("{sheets}{QUIET}{status}{QUIET:#}\n");
+            return sheets;
         }
         let about = [
             "A population is a name from this list, a TOML file (`firstflight populations show NAME` prints one to copy), or a CSV file of quantiles (variable,unit,q,value) or of measured paths (rtt_ms,rate_mbps,...).",
@@ -142,7 +138,7 @@ impl Output for Listed {
 
     fn sheets(&self) -> Vec<Table> {
         if self.all {
-            let columns = [("population", Kind::Name), ("what it is", Kind::Prose)];
+            let columns = [("population", Kind::Name), ("description", Kind::Prose)];
             let mut sheet = Table::new("built-in populations", columns);
             for population in &self.populations {
                 // Only the first clause; `populations NAME` prints the whole text.

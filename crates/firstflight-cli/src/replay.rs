@@ -31,7 +31,7 @@ use std::path::PathBuf;
 /// Whether the sender paced its packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Pace {
-    /// As the first flight shows
+    /// Inferred from the first flight
     Auto,
     /// Paced
     On,

@@ -1,4 +1,4 @@
-//! `firstflight report`: the page of a result that was kept as JSON.
+//! `firstflight report`: the page of a result saved as JSON.
 
 use crate::done::{Done, failed};
 use crate::files::{check_outputs, write_bytes};

@@ -1,12 +1,12 @@
 //! `firstflight reproduce`.
 
 use crate::done::Done;
-use crate::fit::asked;
+use crate::fit::{self, brief, fitted};
 use crate::output::{Columns, Files, Output, produce, show_with};
 use crate::progress::{Progress, Unit};
 use crate::run::{command_line, on_threads, threads};
 use crate::stop::graceful;
-use crate::terminal::{CAUTION, whisper, width};
+use crate::terminal::{CAUTION, whisper};
 use clap::Args;
 use firstflight_lab::Error;
 use firstflight_papers::{
@@ -59,7 +59,9 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     };
     if options.list {
         if options.markdown.is_some() || options.csv.is_some() || options.report.is_some() {
-            return Err(Error::new("--list: goes only with --json, because there are no results"));
+            return Err(Error::new(
+                "--list: can be combined only with --json, because there are no results",
+            ));
         }
         return show_with(options.json.as_ref(), &List(sources)).map(|()| Done::Well);
     }
@@ -118,11 +120,14 @@ fn chosen(options: &Options) -> Result<Vec<&'static Source>, Error> {
         .map(|name| firstflight_papers::source(name))
         .collect::<Result<Vec<_>, Error>>()?;
     if options.all && !named.is_empty() {
-        return Err(Error::new("--all: does not go with names"));
+        return Err(Error::new("--all: cannot be combined with names"));
     }
     if named.is_empty() && !options.all && !options.list {
         let all: Vec<&str> = SOURCES.iter().map(|source| source.name).collect();
-        return Err(Error::new(format!("what to reproduce: --all, or some of {}", all.join(", "))));
+        return Err(Error::new(format!(
+            "name the documents to reproduce, or --all; there are {}",
+            all.join(", ")
+        )));
     }
     Ok(SOURCES
         .iter()
@@ -153,6 +158,21 @@ impl Output for List {
         out
     }
 
+    /// On a screen, one line per document unless only one is asked for.
+    fn text(&self) -> String {
+        if !brief() || self.0.len() == 1 {
+            return fit::document(&self.document());
+        }
+        let columns = [("name", Kind::Name), ("rows", Kind::Number), ("document", Kind::Prose)];
+        let mut table = Table::new("documents", columns);
+        for source in &self.0 {
+            // Only the first words; `--list NAME` prints the whole text.
+            let document = source.document.split([',', ';', '(']).next().unwrap_or_default();
+            table.row([source.name, &source.items.len().to_string(), document.trim()]);
+        }
+        fitted(&table) + "\n`reproduce --list NAME` shows the claims of a document\n"
+    }
+
     fn rows(&self) -> Table {
         let mut rows = Table::of_data(["name", "document", "id", "gates", "published"]);
         for source in &self.0 {
@@ -178,7 +198,11 @@ impl Output for List {
 
 impl Output for Reproduction {
     fn document(&self) -> Document {
-        self.document(!asked().wide && width().is_some())
+        self.document(false)
+    }
+
+    fn text(&self) -> String {
+        fit::document(&self.document(brief()))
     }
 
     fn rows(&self) -> Table {

@@ -48,7 +48,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         .map_err(|error| Error::new(format!("--port {}: {error}", options.port)))?;
     let port = listener.local_addr().map_err(|error| Error::new(error.to_string()))?.port();
     let address = format!("http://127.0.0.1:{port}/");
-    say(&format!("{TITLE}playground{TITLE:#} {address} (Ctrl-C ends it)\n"))?;
+    say(&format!("{TITLE}playground{TITLE:#} {address} (press Ctrl-C to stop)\n"))?;
     if !options.no_open && !open(&address) {
         whisper("no browser could be started: open the address yourself");
     }

@@ -43,7 +43,7 @@ pub enum Sender {
 pub struct NamedArm {
     /// As typed.
     pub label: String,
-    /// The sender it stands for.
+    /// The sender that it names.
     pub sender: Sender,
 }
 
@@ -68,8 +68,8 @@ impl NamedArm {
         }
     }
 
-    /// Whether it knows what no sender can know (`oracle`): it is a bound for other arms and does
-    /// not compete with them.
+    /// Whether it uses knowledge that no sender can have (`oracle`): it is a bound for other arms
+    /// and is not ranked with them.
     pub fn is_reference(&self) -> bool {
         matches!(&self.sender, Sender::Arm(arm) if arm.startup.is_reference())
     }
@@ -176,7 +176,7 @@ const PROGRAMS: &str = "program:";
 /// The arms that `compare` runs by default.
 pub const DEFAULT_ARMS: &str = "slowstart,hystart,hystart++,rapid,plumb,oracle";
 
-/// Reads a comma-separated list of arms; `all` stands for all startups and short names, each arm
+/// Reads a comma-separated list of arms; `all` means all startups and short names, each arm
 /// once.
 ///
 /// # Errors

@@ -3,7 +3,7 @@
 //!
 //! A measure is defined by one entry of `record!`. The fields of the row and therefore the JSON,
 //! the columns of the printed table and of the report ([`crate::table`]), the columns of CSV,
-//! Parquet and Python's tables and the tables in `docs/metrics.md` and `docs/ab-tests.md` are made
+//! Parquet and Python's tables and the tables in `docs/metrics.md` and `docs/ab-metrics.md` are made
 //! from it.
 
 use firstflight_table::markdown::Dialect;

@@ -117,7 +117,7 @@ pub enum Step {
     Marks(u64),
     /// The sender probed whether the receiver's closed window has opened.
     WindowProbe(Time),
-    /// The idle sender checked whether the other end is still there.
+    /// The idle sender sent a keepalive probe.
     KeepAlive(Time),
     /// A value that is not in the trace and was inferred or left out.
     Unsure(Unsure),

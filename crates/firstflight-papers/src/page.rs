@@ -114,6 +114,9 @@ fn tried(sweep: &[Point], few: bool) -> String {
     format!(" [{}]", points.join("; "))
 }
 
+/// Largest number of rows that are explained on one screen.
+const MOST_OPEN: usize = 3;
+
 impl Chapter {
     /// Its rows; the published result is in the first row of each claim.
     pub fn table(&self) -> Table {
@@ -146,19 +149,28 @@ impl Chapter {
         ids
     }
 
-    /// Its table and remarks for a terminal.
+    /// Its table and remarks for a terminal; with `few` only the first remarks.
     fn shown(&self, out: &mut Document, few: bool) {
         out.heading(2, self.name, self.name);
         out.paragraph(self.document);
-        out.note([self.stated]);
+        if !few {
+            out.note([self.stated]);
+        }
         for finding in &self.findings {
             out.paragraph(finding.as_str());
         }
-        out.table(self.table());
+        if !few {
+            out.table(self.table());
+        }
         let is_open = |row: &&Row| {
             (!row.holds() || row.verdict == Verdict::NotReproducible) && !row.measure.is_empty()
         };
-        out.items(self.rows.iter().filter(is_open).map(|row| row.remark(few)));
+        let open: Vec<&Row> = self.rows.iter().filter(is_open).collect();
+        if few {
+            out.items(open.iter().take(MOST_OPEN).map(|row| row.remark(true)));
+            return;
+        }
+        out.items(open.iter().map(|row| row.remark(false)));
         let assumed = self.assumptions.iter().map(|one| format!("  {}: {}", one.name, one.value));
         out.note(["assumed".to_owned()].into_iter().chain(assumed).chain([String::new()]));
     }
@@ -235,7 +247,15 @@ impl Reproduction {
             out.warning(partial.words());
         }
         for chapter in &self.sources {
-            chapter.shown(&mut out, few);
+            if few && self.sources.len() > 1 {
+                let counts = Count::of(&chapter.rows).words();
+                out.paragraph(format!("{}: {counts}", chapter.name));
+            } else {
+                chapter.shown(&mut out, few);
+            }
+        }
+        if few {
+            out.note(["`--wide` shows every row"]);
         }
         out
     }

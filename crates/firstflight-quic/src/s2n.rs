@@ -36,7 +36,7 @@ use s2n_quic_core::recovery::{CongestionController, RttEstimator};
 use s2n_quic_core::time::Timestamp;
 use std::time::Duration;
 
-/// Allowed lag of departures behind the clock, so that a late timer costs no rate.
+/// Largest lag of the departures behind the clock, so that a late timer costs no rate.
 const LAG: Nanos = Nanos::from_millis(2);
 
 /// The departure of a packet that waits for an ACK.

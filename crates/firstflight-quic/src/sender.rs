@@ -135,7 +135,7 @@ impl Sender {
         self.inflight
     }
 
-    /// Time a packet must wait after `unreported` bytes that left without [`on_sent`](Sender::on_sent) yet, for a stack that
+    /// Time that a packet must wait after `unreported` bytes that left without [`on_sent`](Sender::on_sent) yet, for a stack that
     /// reports a batch when it is complete. Zero if the packet may leave now.
     pub fn wait(&mut self, now: Time, bytes: u64, unreported: u64) -> Nanos {
         self.end_of_ack();

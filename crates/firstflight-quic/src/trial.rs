@@ -229,7 +229,7 @@ impl Trial {
         rows.health()
     }
 
-    /// Makes the last attempt to write the waiting rows; the rest is lost.
+    /// Makes a last attempt to write the waiting rows, and drops those that cannot be written.
     pub fn finish(&self) -> Health {
         self.rows().finish()
     }

@@ -139,9 +139,9 @@ fn replayed(replay: &Results, arm: &str) -> Option<String> {
         (row.silent, "not within the capture"),
     ];
     let told = kinds.iter().filter(|(count, _)| *count > 0);
-    let told: Vec<String> = told.map(|(count, how)| format!("{count} {how}")).collect();
+    let told: Vec<String> = told.map(|(count, how)| format!("{how} on {count}")).collect();
     Some(format!(
-        "on the recorded ACKs {arm} leaves slow start: {} (of {} connections)",
+        "on the recorded ACKs, {arm} exits slow start {} of {} connections",
         told.join(", "),
         row.connections
     ))

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "advice", derive(clap::ValueEnum))]
 pub enum GroupBy {
-    /// As the trace says, or all together
+    /// By the group that the trace names; all together if it names none
     #[default]
     Trace,
     /// By folder

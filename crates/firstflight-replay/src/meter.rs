@@ -16,7 +16,7 @@ const LEAST_SUSTAINED: Nanos = Nanos::from_millis(100);
 /// Number of bins in a sustained stretch; each is 1.6 % of it.
 const FINE: usize = 64;
 
-/// Least duration of a rate to count as sustained on a path with this round trip.
+/// Time that a rate must last to count as sustained on a path with this round trip.
 fn sustained(round: Nanos) -> Nanos {
     Nanos((round * SUSTAINED_ROUNDS).0.max(LEAST_SUSTAINED.0))
 }

@@ -119,7 +119,7 @@ pub fn to_toml(entries: &[Entry], command: &str) -> Option<String> {
         return None;
     }
     let mut text = format!(
-        "# Out of {} recorded connections in {} group{}. Edit freely: `firstflight populations describe FILE` shows what it gives.\n\
+        "# From {} recorded connections in {} group{}. Edit it as needed; `firstflight populations describe FILE` prints its quantiles.\n\
          schema = 1\nname = \"from-traces\"\nversion = \"1\"\nabout = {}\n",
         entries.len(),
         groups.len(),
@@ -169,7 +169,7 @@ fn sources(entries: &[Entry]) -> Vec<(&'static str, char, String)> {
             format!("best sustained delivery rate with headers; a lower bound for {lower} of {} connections", entries.len()),
         ),
         buffer,
-        ("loss", 'D', "lost of sent, of connections whose losses came without a queue; 0 for the others".to_owned()),
+        ("loss", 'D', "packets lost over packets sent on connections whose losses came without a queue; 0 for the others".to_owned()),
         ("size", 'D', "bytes delivered per connection: what the trace holds, which may be less than the object".to_owned()),
     ]
 }

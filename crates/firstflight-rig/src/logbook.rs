@@ -70,8 +70,7 @@ impl Logbook {
         }
     }
 
-    /// The trial starts: everything so far was the handshake, whose events remain in the
-    /// controller's log.
+    /// Starts the trial. Events so far belong to the handshake; they stay in the controller's log.
     pub fn begin(&mut self) {
         self.flight.begin();
         *self = Logbook {

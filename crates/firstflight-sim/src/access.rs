@@ -12,7 +12,7 @@ use firstflight_path::{Codepoint, Stream};
 /// A delay that changes with time: pairs of start time and extra delay, in order of time.
 pub type DelaySteps = Vec<(Nanos, Nanos)>;
 
-/// Differences of one flow from others on the same path. By default there are none.
+/// Differences between one flow and others on the same path; none by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Access {
     /// Upper bound of a random extra delay of every data packet; the order is kept. It removes

@@ -183,7 +183,7 @@ pub(crate) struct Application {
     media: Option<Box<Media>>,
     /// Payload bytes of a packet: media is written in whole packets.
     payload: u64,
-    /// Offset up to which the media stream has been passed to the transport.
+    /// Bytes of the media stream that were passed to the transport.
     released: u64,
 }
 

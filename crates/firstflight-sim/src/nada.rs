@@ -23,7 +23,7 @@ use firstflight::{Nanos, Time};
 const XREF: u64 = 10_000_000;
 /// Bound of the round trip in the gradual update (RFC8698 4.1-defaults: TAU), ns.
 const TAU: i128 = 500_000_000;
-/// Interval of a receiver's reports (RFC8698 4.1-defaults: DELTA).
+/// Interval between reports of a receiver (RFC8698 4.1-defaults: DELTA).
 pub const DELTA: Nanos = Nanos::from_millis(100);
 /// Time covered by a report (RFC8698 4.1-defaults: LOGWIN).
 pub const LOGWIN: Nanos = Nanos::from_millis(500);
@@ -132,7 +132,7 @@ impl Nada {
         Nanos(self.signal)
     }
 
-    /// A report arrives at the sender, after a round trip of `rtt`. Returns the new rate, bit/s.
+    /// Processes a report at the sender, after a round trip of `rtt`. Returns the new rate, bit/s.
     pub fn on_report(&mut self, now: Time, rtt: Nanos, report: &Report) -> u64 {
         let packets = u64::from(report.packets);
         self.lost = smoothed(self.lost, report.lost.into(), packets);

@@ -40,7 +40,7 @@ impl Reader {
         self.read
     }
 
-    /// Bytes read when it was last asked.
+    /// Bytes read at the last query.
     pub(crate) fn position(&self) -> u64 {
         self.read
     }
@@ -55,7 +55,7 @@ impl Reader {
     }
 }
 
-/// When a receiver whose window update nobody answered sends it again: the persist timer of a TCP
+/// Time at which a receiver repeats an unanswered window update: the persist timer of a TCP
 /// sender and the retransmission of MAX_DATA, both at the receiver here.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Again {

@@ -157,7 +157,7 @@ fn shake_hands(
     }
 }
 
-/// A trial of a QUIC sender that pauses where its startup asks for a decision from outside.
+/// A trial of a QUIC sender that pauses when its startup needs a decision from outside.
 ///
 /// Events, and so results, are those of [`run`](crate::run) with a startup that decides alike
 /// itself.

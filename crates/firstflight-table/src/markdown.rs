@@ -5,7 +5,7 @@ use crate::table::{Kind, Table};
 use crate::text::fold;
 use std::fmt::Write as _;
 
-/// The reader of the Markdown.
+/// The dialect of Markdown to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dialect {
     /// Lines of text have at most so many columns; otherwise they stay as they are.

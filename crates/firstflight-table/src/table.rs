@@ -295,7 +295,7 @@ impl Marked<'_> {
 /// Values of a column.
 #[derive(Clone, Debug, PartialEq)]
 enum Values {
-    /// So many missing values.
+    /// Number of missing values in a row.
     Missing(usize),
     Text(Vec<Option<String>>),
     Whole(Vec<Option<i128>>),

@@ -5,14 +5,14 @@
 //! stays. Some tables hide columns unless the reader requests them.
 
 use crate::document::{Block, Document, Span, Text};
-use crate::table::{Kind, Table, Tone};
+use crate::table::{Kind, Table, Tone, on_one_line};
 use crate::text::{STYLE, fold};
 use comfy_table::{
     Attribute, Cell, CellAlignment, Color, ContentArrangement, LineStyle, Table as Grid, TableStyle,
 };
 use std::fmt::{self, Write as _};
 
-/// The reader's options, and the available space.
+/// The reader's options, and the available width.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fit<'a> {
     /// Every column, however wide the terminal is.
@@ -213,7 +213,7 @@ pub fn table(sheet: &Table, fit: Fit<'_>) -> String {
         (0..names.len()).filter(|index| columns.is_empty() && !plan.keep.contains(index)).collect();
     let whole = plan.grid();
     let Some(room) = width.filter(|room| !wide && extent(&whole) > *room) else {
-        return drawn(&whole) + &rest(&names, &[], &held, width);
+        return drawn(&whole) + &rest(sheet, &[], &held, width);
     };
     plan.break_headers();
     plan.squeeze(room);
@@ -232,14 +232,15 @@ pub fn table(sheet: &Table, fit: Fit<'_>) -> String {
         }
     }
     gone.sort_unstable();
-    drawn(&plan.grid()) + &rest(&names, &gone, &held, Some(room))
+    drawn(&plan.grid()) + &rest(sheet, &gone, &held, Some(room))
 }
 
 /// The line below a table that lists the missing columns: those that did not fit, and those that
 /// were not requested.
-fn rest(names: &[String], gone: &[usize], held: &[usize], width: Option<usize>) -> String {
+fn rest(sheet: &Table, gone: &[usize], held: &[usize], width: Option<usize>) -> String {
     let list = |which: &[usize]| {
-        which.iter().map(|index| names[*index].as_str()).collect::<Vec<_>>().join(", ")
+        let names = which.iter().map(|index| on_one_line(&sheet.columns()[*index].heading()));
+        names.collect::<Vec<_>>().join(", ")
     };
     let columns = |of: &[usize]| if of.len() == 1 { "column" } else { "columns" };
     let mut parts = Vec::new();

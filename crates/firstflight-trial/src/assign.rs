@@ -95,7 +95,7 @@ impl Unit {
 pub struct Share {
     /// The arm's name.
     pub arm: String,
-    /// Its part, from 0 to 1.
+    /// Its share, from 0 to 1.
     pub part: f64,
 }
 
@@ -195,8 +195,8 @@ impl Assignment {
         (first ^ (slot & 1)) as usize
     }
 
-    /// Whether this unit takes part, if `part` of all units do. Drawn by another hash, before the
-    /// arm: a unit that takes no part is in no arm, not even the baseline.
+    /// Whether this unit is enrolled, if the share `part` of all units is. Drawn by another hash,
+    /// before the arm: a unit that is not enrolled is in no arm, not even the baseline.
     pub fn enrols(&self, unit: &Unit, part: f64) -> bool {
         (self.key.hash(b'e', unit) >> (64 - BITS)) < hashes(part)
     }

@@ -110,7 +110,7 @@ impl<E: AsRef<[Kept]> + AsMut<[Kept]> + Extend<Kept>> Account<E> {
         self.episodes.as_ref().iter().map(|kept| &kept.episode)
     }
 
-    /// The same as a trial reports them that ended with a window of `cwnd` bytes.
+    /// The same counters for the report of a trial that ended with a window of `cwnd` bytes.
     pub fn reported(&self, cwnd: u64) -> impl Iterator<Item = Episode> {
         self.episodes().map(move |episode| match episode.end {
             Some(_) => *episode,
@@ -132,7 +132,7 @@ impl<E: AsRef<[Kept]> + AsMut<[Kept]> + Extend<Kept>> Account<E> {
         false
     }
 
-    /// A packet left.
+    /// Records a packet that left.
     #[inline]
     pub fn on_sent(&mut self, now: Time) {
         let last = core::mem::replace(&mut self.last_sent, now);

@@ -13,7 +13,7 @@ macro_rules! congestion_control {
         tell { $(fn $tell:ident($($told:ident: $what:ty),*);)* }
         ask { $(fn $ask:ident($($by:ident: $of:ty),*) $(-> $answer:ty)?;)* }
     ) => {
-        /// A congestion control as a transport sees it, whatever it is made of. A [`Controller`] is one;
+        /// A congestion control as a transport sees it, composed or complete. A [`Controller`] is one;
         /// code that only drives or watches a connection takes any.
         ///
         /// A transport reports packets before and after it sends them, each ACK, timeouts and false alarms,

@@ -159,8 +159,8 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         self.startup.start(now, nxt);
     }
 
-    /// The RTT of a handshake that ended before this controller began, as a kernel tells those it calls: it counts for the smallest RTT
-    /// and for nothing else.
+    /// The RTT of a handshake that ended before this controller began, as a kernel reports it: it counts only
+    /// for the smallest RTT.
     #[doc(hidden)]
     pub fn recall_rtt(&mut self, rtt: Nanos) {
         self.cx.so_far.on_rtt(rtt.in_ticks(None));
@@ -295,7 +295,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         self.verify();
     }
 
-    /// A packet or burst left.
+    /// Records a packet or burst that left.
     #[inline(always)]
     pub fn on_sent(&mut self, sent: &Sent) {
         if !self.sent {
@@ -624,13 +624,13 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         (kbit != 0).then_some(Rate(u64::from(kbit) * KBIT))
     }
 
-    /// Whether the sender has a largest pacing rate and wants to send at least that fast.
+    /// Whether the sender has a largest pacing rate and would send at least that fast.
     #[inline]
     pub fn is_capped(&self) -> bool {
         self.max_rate().is_some_and(|cap| self.pacing_rate() == Some(cap))
     }
 
-    /// Whether [`is_capped`](Self::is_capped) was true when startup ended; `None` while it goes on.
+    /// Whether [`is_capped`](Self::is_capped) was true when startup ended; `None` during startup.
     pub fn exit_was_capped(&self) -> Option<bool> {
         self.ended.map(|ended| ended.capped)
     }
@@ -652,13 +652,13 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         Spacing { rate: rate.filter(|_| train.is_none() || self.max_kbit != 0), train }
     }
 
-    /// Packets of this sender ask for the low-latency service of L4S: ECT(1).
+    /// Whether this sender sends ECT(1), which requests the low-latency service of L4S.
     #[inline]
     pub fn is_l4s(&self) -> bool {
         self.avoidance.is_l4s()
     }
 
-    /// The sender's current phase.
+    /// The phase of the sender.
     pub fn phase(&self) -> Phase {
         if self.episode.is_some() {
             return Phase::Recovery;
@@ -690,7 +690,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         self.startup.status().resumption
     }
 
-    /// The exit from startup, once it has happened.
+    /// The exit from startup; `None` during startup.
     pub fn exit(&self) -> Option<Exit> {
         let Ended { reason, estimated, sent, rounds, at, amounts, estimate, .. } = self.ended?;
         let [detect_cwnd, cwnd, inflight] = amounts.get();

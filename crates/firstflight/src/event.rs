@@ -50,7 +50,7 @@ pub struct Ready {
     pub timeout: Nanos,
 }
 
-/// One packet or burst left.
+/// A packet or burst that left.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sent {
     /// The moment.
@@ -302,7 +302,7 @@ impl SoFar {
         self.una = ack.una;
     }
 
-    /// `ack`, which was the last one, is of a loss timer and not of an ACK.
+    /// Whether `ack`, the latest one, reports a loss timer and not an ACK.
     #[inline]
     pub const fn is_timer(&self, ack: &Ack) -> bool {
         ack.acked == 0 && !self.advanced && ack.tx_acked.is_none()
@@ -314,7 +314,7 @@ named! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     #[non_exhaustive]
     pub enum Impossible {
-        /// An ACK is from before the one before it.
+        /// An ACK is older than the previous one.
         TimeBack = "time_back",
         /// `una` is below that of an earlier ACK.
         UnaBack = "una_back",
@@ -402,12 +402,12 @@ pub enum Event {
     Congestion(Congestion),
     /// [`on_spurious`](crate::controller::Controller::on_spurious).
     Spurious {
-        /// The moment; the controller itself does not ask for it.
+        /// The time; the controller itself does not use it.
         now: Time,
     },
     /// [`set_mss`](crate::controller::Controller::set_mss).
     Mss {
-        /// The moment; the controller itself does not ask for it.
+        /// The time; the controller itself does not use it.
         now: Time,
         /// The largest packet, bytes.
         mss: u64,
@@ -428,7 +428,7 @@ impl Event {
         }
     }
 
-    /// Bytes in flight right after it, where it says so.
+    /// Bytes in flight right after the event; `None` if the event does not report them.
     pub const fn inflight(&self) -> Option<u64> {
         match self {
             Event::Ready(ready) => Some(ready.inflight),
@@ -490,8 +490,8 @@ impl Window {
         self.cwnd < self.ssthresh
     }
 
-    /// Opens the window by `bytes` but not past the threshold; returns what of `bytes` was left
-    /// over.
+    /// Opens the window by `bytes` but not past the threshold; returns the rest of
+    /// `bytes`.
     #[inline]
     pub fn open(&mut self, bytes: u64) -> u64 {
         let room = self.ssthresh.min(MAX_BYTES).saturating_sub(self.cwnd);
@@ -565,8 +565,8 @@ impl Context {
         }
     }
 
-    /// BESTPUB gate-2: an epoch of this age is young: it began less than a second ago. Without an
-    /// epoch nothing is.
+    /// BESTPUB gate-2: an epoch of this age is young if it began less than a second ago. `None`
+    /// (no epoch) is never young.
     #[inline]
     pub fn is_young(epoch_age: Option<Nanos>) -> bool {
         epoch_age.is_some_and(|age| age < Nanos::from_secs(1))

@@ -91,7 +91,7 @@ impl ExitReason {
     }
 }
 
-/// Hand-over to congestion avoidance: the row of the hand-over table that applies.
+/// Handover to congestion avoidance: the row of the hand-over table that applies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Handover {
     /// The window reached its threshold without a loss: `W_max = cwnd`, `K = 0` (RFC 9438 section

@@ -39,7 +39,7 @@ named! {
     }
 }
 
-/// A hint of a path's rate, with its source and age.
+/// A hint about a path's rate, with its source and its age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hint {
     /// The rate: delivered by earlier connections, or advised as an upper bound.

@@ -19,7 +19,7 @@ pub struct Spacing {
 
 /// The pacer of one sender, for transports that have none.
 ///
-/// [`Pacer::admit`] answers whether a packet may leave now. A transport that learns only later whether the
+/// [`Pacer::admit`] returns whether a packet may leave now. A transport that learns only later whether the
 /// packet left asks [`Pacer::delay`] and reports [`Pacer::on_sent`].
 #[derive(Clone, Debug)]
 pub struct Pacer {

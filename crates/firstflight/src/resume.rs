@@ -99,7 +99,7 @@ pub struct Observation {
 }
 
 impl Observation {
-    /// A new observation of a connection with packets of `mss` bytes.
+    /// Starts to observe a connection with packets of `mss` bytes.
     pub fn new(mss: u64) -> Observation {
         Observation {
             mss: mss.max(1),
@@ -156,7 +156,7 @@ impl Observation {
         (self.end, self.acked, self.app_limited) = (Some(ack.nxt), 0, false);
     }
 
-    /// State of the use of an earlier connection's set.
+    /// Progress in using the set that an earlier connection saved.
     pub fn resumption(&self) -> Resumption {
         self.resumption
     }

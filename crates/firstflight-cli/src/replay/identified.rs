@@ -1,6 +1,6 @@
 //! Identified startups of recorded senders, for the terminal.
 
-use crate::fit::fitted;
+use crate::fit::{brief, fitted};
 use crate::terminal::{QUIET, TITLE, width, wrap};
 use firstflight_lab::table::figure;
 use firstflight_replay::identify::Identity;
@@ -75,6 +75,16 @@ pub(super) fn finding(results: &Results) -> Option<String> {
 pub(super) fn many(text: &mut String, results: &Results) {
     let counts = counted(results);
     if counts.is_empty() {
+        return;
+    }
+    if brief() {
+        // The first line has the most frequent result.
+        let told = counts.iter().skip(1).map(|(answer, count)| format!("{answer} on {count}"));
+        let told: Vec<String> = told.collect();
+        if !told.is_empty() {
+            let _ =
+                writeln!(text, "{}", wrap(&format!("Others: {}.", told.join(", ")), 0, width()));
+        }
         return;
     }
     let of: u64 = counts.iter().map(|(_, count)| count).sum();

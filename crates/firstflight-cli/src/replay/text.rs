@@ -1,7 +1,7 @@
 //! Results of a replay for the terminal.
 
 use super::identified;
-use crate::fit::{asked, fitted};
+use crate::fit::{asked, brief, fitted};
 use crate::output::Output;
 use crate::terminal::{CAUTION, QUIET, TITLE, width, wrap};
 use firstflight_lab::Error;
@@ -130,7 +130,11 @@ pub(crate) fn columns<'a>(startups: impl Iterator<Item = &'a str>) -> Vec<String
 /// The whole result for people.
 fn text(results: &Results) -> String {
     let identified = identified::finding(results).map_or(String::new(), |line| line + " ");
-    let mut text = wrap(&(identified + &results.finding()), 0, width()) + "\n";
+    let finding = identified + &results.finding();
+    let mut text = String::new();
+    if !finding.is_empty() {
+        let _ = writeln!(text, "{}", wrap(&finding, 0, width()));
+    }
     if results.connections.len() <= FEW {
         results.connections.iter().for_each(|connection| one(&mut text, connection));
     } else {
@@ -419,6 +423,19 @@ fn captured(results: &Results) -> Table {
     sheet
 }
 
+/// Medians of the captured values, in a sentence.
+fn captured_line(results: &Results) -> String {
+    let sheet = captured(results);
+    let of = |row: usize| {
+        let (name, value) = (sheet.marked_cell(row, 0), sheet.marked_cell(row, 2));
+        match name.text().rsplit_once(", ") {
+            Some((name, unit)) => format!("{name} {} {unit}", value.text()),
+            None => format!("{} {}", name.text(), value.text()),
+        }
+    };
+    format!("Captured (medians): {}.", (0..sheet.len()).map(of).collect::<Vec<_>>().join(", "))
+}
+
 /// Columns for the distribution of verdicts.
 const SHARES: &[&str] = &[
     "startup",
@@ -458,7 +475,11 @@ fn many(text: &mut String, results: &Results) {
     identified::many(text, results);
     let shares = shares(results);
     let _ = writeln!(text, "{TITLE}{}{TITLE:#}\n{}", shares.title, fitted(&shares));
-    let _ = writeln!(text, "{}", fitted(&captured(results)));
+    if brief() && !results.captured.is_empty() {
+        let _ = writeln!(text, "{}", wrap(&captured_line(results), 0, width()));
+    } else {
+        let _ = writeln!(text, "{}", fitted(&captured(results)));
+    }
     let all = asked().wide || !asked().columns.is_empty();
     if all {
         let _ = writeln!(text, "{}", fitted(&connections(results, MOST_LINES)));

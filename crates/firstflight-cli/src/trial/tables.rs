@@ -1,5 +1,6 @@
 //! Tables for the results of `trial analyse`.
 
+use crate::fit::brief;
 use crate::output::{Output, fitted};
 use crate::terminal::{TITLE, width, wrap};
 use firstflight_lab::Error;
@@ -17,14 +18,22 @@ impl Output for Shown {
         for warning in &answer.warnings {
             text += &(wrap(&format!("Note: {warning}"), 6, width()) + "\n");
         }
-        for sheet in self.sheets() {
+        // A plan has no effect to show first.
+        let brief = brief() && !answer.results.is_empty();
+        let sheets = if brief { vec![effects(answer)] } else { self.sheets() };
+        for sheet in sheets {
             let title = wrap(&sheet.title, 0, width());
             let _ = writeln!(text, "\n{TITLE}{title}{TITLE:#}");
             text += &fitted(&[sheet]);
         }
         text += "\n";
-        for line in checks(answer) {
+        let costs = if brief { costs(answer) } else { Vec::new() };
+        for line in costs.into_iter().chain(checks(answer)) {
             text += &(wrap(&line, 2, width()) + "\n");
+        }
+        if brief {
+            let more = "`--wide` shows units, quantiles, parts and the sample size needed";
+            text += &(wrap(more, 0, width()) + "\n");
         }
         text
     }
@@ -135,7 +144,8 @@ fn effects(answer: &Answer) -> Table {
 
 fn arms(answer: &Answer) -> Table {
     let headers = ["arm", "rows", "units", "effective units", "largest unit", "data", "incomplete"];
-    let mut sheet = Table::of_numbers("Who took part", &headers, 1).dropping(&["largest", "data"]);
+    let mut sheet = Table::of_numbers("Connections and units of each arm", &headers, 1)
+        .dropping(&["largest", "data"]);
     for arm in &answer.arms {
         let part =
             |percent: Option<f64>| percent.map_or("-".to_owned(), |part| format!("{part:.1} %"));
@@ -182,7 +192,7 @@ fn number(value: f64) -> String {
 fn totals(answer: &Answer) -> Table {
     let headers =
         ["arm", "ratio of totals", "value", "baseline", "factor\n95 % interval", "always-valid"];
-    let mut sheet = Table::of_numbers("What it costs", &headers, 2);
+    let mut sheet = Table::of_numbers("Cost", &headers, 2);
     let small = |value: Option<f64>| {
         let value = value.filter(|value| value.is_finite());
         value.map_or("-".to_owned(), |value| format!("{value:.4}"))
@@ -204,9 +214,25 @@ fn totals(answer: &Answer) -> Table {
     sheet
 }
 
+/// The cost of each arm in a line: its ratios over those of the baseline.
+fn costs(answer: &Answer) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut last = "";
+    for row in &answer.totals {
+        let Some(one) = known(row.times) else { continue };
+        let told = format!("{} x {:.2} ({:.2} to {:.2})", row.ratio, one.value, one.low, one.high);
+        match lines.last_mut().filter(|_| last == row.arm) {
+            Some(line) => *line += &format!(", {told}"),
+            None => lines.push(format!("Cost of {}: {told}", row.arm)),
+        }
+        last = &row.arm;
+    }
+    lines
+}
+
 fn parts(answer: &Answer) -> Table {
     let headers = ["by", "part", "arm", "shorter by\n95 % interval", "rows"];
-    let mut sheet = Table::of_numbers("Where", &headers, 3);
+    let mut sheet = Table::of_numbers("Effect by part", &headers, 3);
     let mut last = "";
     for row in &answer.parts {
         let part = if last == row.part { "" } else { &row.part };

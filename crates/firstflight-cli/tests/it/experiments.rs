@@ -105,6 +105,13 @@ fn a_grid_shows_every_table_and_one_over_all() {
             && overview.contains("200.0 kB"),
         "{overview}"
     );
+    let mut narrow = command::command(&["run", "x.toml"]);
+    let narrow = narrow.current_dir(folder.path()).env("COLUMNS", "80").output();
+    let narrow = String::from_utf8(narrow.expect("it starts").stdout).expect("UTF-8");
+    assert!(
+        narrow.lines().count() <= 24 && narrow.contains("or as fast as the"),
+        "a screen shows the answer and the table over all: {narrow}"
+    );
     let json = run_in(&folder, &["run", "x.toml", "--json", "-"]).json();
     let median = |cell: usize| {
         let of = |row: usize| {

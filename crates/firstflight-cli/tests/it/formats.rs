@@ -128,6 +128,39 @@ fn every_table_fits_80_columns_and_120_with_every_number_whole() {
     }
 }
 
+/// Commands whose whole result is longer than a screen.
+const LONG: &[&[&str]] = &[
+    &[
+        "conform",
+        "slowstart/cubic(beta=0.6)",
+        "--against",
+        "slowstart/cubic",
+        "--path",
+        "rapid-slide",
+    ],
+    &["replay", "samples/plain.pcap.gz"],
+    &["replay", "samples/plain.pcap.gz", "--identify"],
+    &["trial", "analyse", "samples/connections.csv.gz", "--size", "bytes", "--cluster", "client"],
+    &["reproduce", "--list"],
+];
+
+#[test]
+fn a_long_result_is_one_screen_on_a_terminal_and_whole_in_a_pipe() {
+    let checkout = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    for words in LONG {
+        let lines = |columns: Option<&str>, more: &[&str]| {
+            let mut command = bare(&[words, more].concat());
+            command.current_dir(checkout).envs(columns.map(|columns| ("COLUMNS", columns)));
+            let output = command.output().expect("it starts");
+            String::from_utf8(output.stdout).expect("UTF-8").lines().count()
+        };
+        let (screen, wide) = (lines(Some("80"), &[]), lines(Some("80"), &["--wide"]));
+        assert!((2..=24).contains(&screen), "{words:?} takes {screen} of 24 lines");
+        assert!(wide > 24, "{words:?}: `--wide` shows {wide} lines");
+        assert!(lines(None, &[]) > 24, "{words:?}: a pipe gets the whole result");
+    }
+}
+
 /// The numbers of a text, without ranges.
 fn numbers(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| !c.is_ascii_digit() && c != '.');

@@ -138,8 +138,8 @@ fn what_is_no_document_is_refused_with_the_nearest_name() {
         (&["reproduce", "hystart+"], "unknown document `hystart+` (did you mean `hystart++`?)"),
         (&["reproduce", "rapidstart"], "did you mean `rapid-start`?"),
         (&["reproduce", "quantum"], "unknown document `quantum`; allowed: hystart++, rapid-start"),
-        (&["reproduce"], "what to reproduce: --all, or some of hystart++"),
-        (&["reproduce", "--all", "best"], "--all: does not go with names"),
+        (&["reproduce"], "name the documents to reproduce, or --all; there are hystart++"),
+        (&["reproduce", "--all", "best"], "--all: cannot be combined with names"),
         (&["reproduce", "best", "--json", "no/such/folder.json"], "no/such"),
     ]);
 }

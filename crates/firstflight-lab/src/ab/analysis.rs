@@ -40,7 +40,7 @@ pub struct Analysis {
     pub advice: Vec<String>,
     /// Caveats.
     pub warnings: Vec<String>,
-    /// Share of connections for which a bound of the population held a value back.
+    /// Share of connections in which a drawn value was clamped to a bound of the population.
     pub clipped: BTreeMap<&'static str, f64>,
     /// Results per part and arm.
     pub results: Vec<Entry>,
@@ -211,7 +211,7 @@ record! {
     p90: Interval, "", None = at(sketch, 0.9, unit);
 }
 
-/// Input of a difference: one arm and the baseline.
+/// The two sides of a comparison: an arm and the baseline.
 #[derive(Clone, Copy, Debug)]
 pub struct OfPair<'a> {
     cell: &'a Cell,

@@ -236,7 +236,7 @@ impl Test {
     }
 
     /// Connections per block, the unit of sharding and resuming: about a hundred blocks per test,
-    /// each long enough to be worth a file and short enough to lose.
+    /// each large enough to justify a file and small enough to repeat if it is lost.
     pub fn block(&self) -> u64 {
         (self.flows / 128).next_power_of_two().clamp(64, 16_384)
     }
@@ -259,7 +259,7 @@ impl Test {
         self.population.worlds().into_iter().map(|world| world.population).collect()
     }
 
-    /// Stride of the connections on which the baseline also runs against itself under other seeds.
+    /// Interval between the connections on which the baseline also runs against itself, with other seeds.
     pub fn aa_stride(&self) -> u64 {
         (self.flows / 4_000).max(1)
     }

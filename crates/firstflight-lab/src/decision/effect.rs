@@ -101,7 +101,7 @@ impl Effect {
     }
 }
 
-/// Factor by which the number of connections must grow to move the interval to one side of an edge.
+/// The multiple of the connections that would take the interval to one side of an edge.
 pub(super) fn clear_of(of: Interval, edge: f64) -> f64 {
     let half = (of.high - of.low) / 2.0;
     (half / (of.value - edge).abs().max(f64::MIN_POSITIVE)).powi(2)

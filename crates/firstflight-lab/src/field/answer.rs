@@ -230,7 +230,7 @@ pub struct RehearsalRow {
 }
 
 impl Answer {
-    /// As JSON.
+    /// Returns the answer as JSON.
     ///
     /// # Errors
     /// A one-line message; never for our own values.

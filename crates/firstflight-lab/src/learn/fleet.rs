@@ -212,8 +212,7 @@ impl Fleet {
     }
 
     /// Starts the next connection in each place for which `which` is true. A connection that ends
-    /// before its first decision is skipped: the place takes the one that is as many further as
-    /// there are places.
+    /// before its first decision is skipped: the place takes its next one: as many connections further as there are places.
     ///
     /// # Errors
     /// A one-line message if a connection cannot run, or if none has a decision.
@@ -306,9 +305,9 @@ impl Fleet {
         Ok(Some((Box::new(trial), drawn)))
     }
 
-    /// Decides in every place that has a connection under way, and runs it to its next decision or to
+    /// Applies a decision to every place with an unfinished connection, and runs it to its next decision or to
     /// its end. `actions` has [`Course::values`] numbers from -1 to 1 per place; they are rounded to
-    /// multiples of 1/64, and a number that is none counts as 0. A place whose connection has ended
+    /// multiples of 1/64, and NaN counts as 0. A place whose connection has ended
     /// keeps its view, with a reward of 0.
     pub fn step(&mut self, actions: &[f32]) {
         let (values, prices) = (self.settings.course.values(), self.settings.prices);

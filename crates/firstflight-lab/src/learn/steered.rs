@@ -39,7 +39,7 @@ enum Mind {
     Policy(Arc<Policy>),
 }
 
-/// A startup that decides as a policy, or as it is told.
+/// A startup whose decisions come from a policy or from outside.
 #[derive(Clone, Debug)]
 pub struct Steered {
     mind: Mind,
@@ -79,7 +79,7 @@ impl Steered {
         }
     }
 
-    /// Decides as the policy.
+    /// Creates a startup that follows the policy.
     pub fn by(policy: Arc<Policy>) -> Steered {
         let course = policy.course;
         Steered::new(Mind::Policy(policy), course)
@@ -100,7 +100,7 @@ impl Steered {
         &self.seen
     }
 
-    /// Decides; values are cut to their range.
+    /// Sets the decision; values are clamped to their range.
     pub fn decide(&self, action: Action) {
         self.answer.set(Some(Action { value: action.value.clamp(-ONE, ONE), ..action }));
         self.waiting.set(false);

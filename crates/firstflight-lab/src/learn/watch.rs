@@ -122,7 +122,7 @@ impl Watch {
         self.decided
     }
 
-    /// Whether this ACK asks for a decision.
+    /// Whether a decision is due at this ACK.
     pub(super) fn is_due(&self, ack: &Ack) -> bool {
         match self.decided {
             None => true,

@@ -74,7 +74,7 @@ pub fn own_parts(parts: Vec<OwnPart>) -> Result<(), Error> {
 }
 
 /// Separates user-defined parts in `parts` from an arm: returns them, and the arm with stand-ins in
-/// their places. `None` if the arm names none.
+/// their places. `None` if the arm has no such part.
 pub(crate) fn taken_out(label: &str, parts: &[OwnPart]) -> Option<(Own, String)> {
     let (mut pieces, behind) = pieces(label);
     let mut own = Own::default();

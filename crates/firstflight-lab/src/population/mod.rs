@@ -113,7 +113,7 @@ pub struct Group {
     pub reordering: Option<Reordering>,
     /// Token buckets on some of the paths.
     pub policer: Option<Policing>,
-    /// Traffic of a connection.
+    /// Traffic of each connection.
     pub workload: Workload,
     variables: Vec<(Variable, Distribution)>,
 }

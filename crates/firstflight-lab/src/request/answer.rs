@@ -5,7 +5,7 @@ use crate::report::Table;
 use crate::sharing::Sharing;
 use crate::table::table;
 
-/// The answer to an [`Asked`](super::Asked).
+/// The result of an [`Asked`](super::Asked).
 #[derive(Clone, Debug)]
 pub enum Answer {
     /// For one flow at a time.

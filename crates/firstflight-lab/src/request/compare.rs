@@ -43,7 +43,7 @@ pub struct CompareRequest {
     /// the path (RFC 9959); `--resume=geo` runs it on another path
     #[arg(long, value_name = "PATH", num_args = 0..=1, require_equals = true, default_missing_value = SAME, value_parser = named())]
     resume: Option<String>,
-    /// Seed of the first trial's random draws; later trials count up from it
+    /// Seed of the first trial's random draws; each later trial takes the next seed
     #[arg(long, default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]
     seed: u64,
     /// Trials per arm, each with the next seed and up to 0.5 ms of extra RTT [default: 1 on a deterministic path; on a random one 20 to 400,

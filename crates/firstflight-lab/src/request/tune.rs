@@ -17,7 +17,7 @@ pub struct TuneRequest {
     /// Objective to minimise: time, p95 (of time), or time+loss:W, where W is the time in % that a percentage point of loss costs
     #[arg(long, default_value = "time", value_parser = str::parse::<Objective>)]
     objective: Objective,
-    /// Number of evaluations; one is a candidate on all connections of a set
+    /// Number of evaluations; each runs one candidate on all connections of a set
     #[arg(long, default_value_t = 400, value_parser = evaluations, allow_negative_numbers = true)]
     budget: u64,
     /// Number of connections for choosing candidates, and as many others for checking them

@@ -110,7 +110,7 @@ pub struct Gain {
     pub training: Option<f64>,
     /// On the connections on which it was checked.
     pub validation: Option<f64>,
-    /// On connections that it never met.
+    /// On connections that were not used for tuning.
     pub holdout: Option<Interval>,
 }
 

@@ -17,16 +17,16 @@ const FINALISTS: usize = 3;
 const MOST_FRONT: usize = 8;
 /// Levels of a parameter in its profile, at most.
 const PROFILE: usize = 9;
-/// A parameter that gains less than this does not pay, in percent of time.
+/// Smallest gain of a changed parameter that is worth keeping, in percent of time.
 const LEAST_PCT: f64 = 0.1;
-/// Coverage of the intervals that decide whether a change pays.
+/// Coverage of the intervals that decide whether a change is worth keeping.
 const SURE: f64 = 0.99;
 /// The same for a whole profile, which is several comparisons.
 const SURE_OF_ALL: f64 = 0.999;
 /// Evaluations that the search has, at the least.
 const LEAST_SEARCH: u64 = 20;
 
-/// Inputs of a search beside its bench.
+/// Input of a search, in addition to its bench.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     /// The objective, which is minimised.
@@ -111,7 +111,7 @@ impl<'a, B: Bench> Validation<'a, B> {
     }
 }
 
-/// Puts every changed parameter back whose change does not pay.
+/// Resets every changed parameter whose change is not worth keeping.
 fn simplified<B: Bench>(
     space: &Space,
     race: &mut Race<'_, B>,

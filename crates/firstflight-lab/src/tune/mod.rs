@@ -5,7 +5,7 @@
 //! chosen on the training set (`search`). On the validation set the best of them are compared
 //! again, in every world, and every changed parameter that does not pay is put back. One candidate
 //! is then judged beside the default on the hold-out, once, by the rules of [`crate::decision`].
-//! That the default is as good is a likely answer, and a useful one.
+//! "Keep the default" is a likely answer, and a useful one.
 //!
 //! All candidates meet the same connections. Nothing depends on the number of threads.
 

@@ -9,7 +9,7 @@ use crate::ab::Test;
 use crate::words::command_line;
 use firstflight_path::Error;
 
-/// Parameters to tune.
+/// A tuning to run.
 #[derive(Clone, Debug)]
 pub struct Tune {
     /// The arm as typed, with ranges.
@@ -27,7 +27,7 @@ pub struct Tune {
     pub flows: u64,
     /// Seed of all draws.
     pub seed: u64,
-    /// Options of `ab`, as words, that make it ask about the same connections.
+    /// Options of `ab`, as words, that make it run the same connections.
     pub again: Vec<String>,
 }
 

@@ -79,7 +79,7 @@ impl<'a, B: Bench> Race<'a, B> {
         Ok(choices.iter().map(|choice| self.measured(choice)).collect())
     }
 
-    /// Factor by which one candidate costs more than another.
+    /// Difference in cost between two candidates.
     pub(super) fn more(
         &self,
         choice: &[usize],

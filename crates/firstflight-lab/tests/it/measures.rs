@@ -240,6 +240,6 @@ fn the_documents_define_every_measure() {
     documents("metrics.md", "measures of several flows", &several);
     let interval = [Interval::MEASURES];
     documents("metrics.md", "measures of a summary", &markdown(SummaryRow::MEASURES, &interval));
-    documents("ab-tests.md", "measures", &markdown(Entry::MEASURES, &interval));
-    documents("ab-tests.md", "columns", &markdown(ConnectionRow::MEASURES, &[]));
+    documents("ab-metrics.md", "measures", &markdown(Entry::MEASURES, &interval));
+    documents("ab-metrics.md", "columns", &markdown(ConnectionRow::MEASURES, &[]));
 }

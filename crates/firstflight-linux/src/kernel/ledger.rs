@@ -23,7 +23,7 @@ pub(super) const MOST_OPEN: usize = 1 << 18;
 pub(super) struct Ledger {
     /// Connections that were open at the last look and have not finished since.
     open: HashMap<u32, Open>,
-    /// The latest record of each connection that goes on.
+    /// The latest record of each unfinished connection.
     told: HashMap<u32, Told>,
     /// Connections that finished since the last look: the kernel may still have listed them.
     over: HashSet<u32>,

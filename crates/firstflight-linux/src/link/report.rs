@@ -41,7 +41,7 @@ pub struct Tally {
     /// before the link read them. A loss here is a fault of the emulation and makes its results
     /// void.
     pub device: Option<(u64, u64)>,
-    /// Delay of departures, ns.
+    /// Lateness of departing packets, ns.
     pub lateness: Histogram<u32>,
     /// Queueing delay of packets, ns.
     pub queue: Histogram<u32>,

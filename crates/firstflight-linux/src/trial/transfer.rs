@@ -50,7 +50,7 @@ pub(super) fn read_all(
     Some(start.elapsed())
 }
 
-/// Bytes that an application with a rate may read.
+/// Read budget of an application with a rate.
 struct Budget {
     bps: u64,
     last: Instant,

@@ -133,7 +133,7 @@ impl Sender {
         self.id.is_some()
     }
 
-    /// Advances the clock, which never goes back, whatever the log says.
+    /// Advances the clock, which never goes backwards, even if the log does.
     fn at(&mut self, now: Time) -> Time {
         self.now = self.now.max(now);
         self.now

@@ -34,7 +34,7 @@ pub(super) const HOSTS: [Hosts; 4] = [
 pub(super) const STARTUPS: [&str; 2] = ["slowstart", "hystart++-draft03"];
 pub(super) const SHORT: [u64; 2] = [2_000_000, 3_000_000];
 
-/// Startup of the flows.
+/// Start of the flows.
 #[derive(Clone, Copy)]
 pub(super) enum Starts {
     /// 4 to 8 flows with equally spaced starts, up to 20 ms apart; the seed decides.

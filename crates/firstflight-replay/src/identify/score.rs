@@ -38,8 +38,8 @@ const DELIVERED_LEVEL: f64 = 0.15;
 /// Log-likelihood of a recovery that the capture does not show as it was, such as a second cut in it:
 /// one in twenty, which then leaves any level.
 const MISREAD: f64 = -3.0;
-/// A level further off than this is none that a recovery of these leaves: what the capture shows of
-/// the recovery was misread, or it is a stranger's.
+/// Largest distance of a level from those that the candidates' recoveries leave. Beyond it, the
+/// recovery was misread in the capture or belongs to none of the candidates.
 const STRANGE_LEVEL: f64 = 0.35;
 
 /// The deviation of a round trip; a difference of up to two packets counts as rounding.

@@ -77,7 +77,7 @@ pub trait Ends {
     fn delivered(&self) -> u64;
     /// Bytes of the stream acknowledged without a gap at the sender.
     fn acked(&self) -> u64;
-    /// Offset in the stream up to which the sender's buffer lets the application write.
+    /// Stream offset up to which the sender's buffer lets the application write.
     fn accepts(&self) -> u64;
     /// The application has written the stream up to here.
     fn write(&mut self, written: u64);

@@ -51,7 +51,7 @@ impl<S: Combined, L: Company<S>> Ends<S, L> {
         Ends { receiver, object, payload, chunks, lower, ack_packet, sender, flow, request, lie }
     }
 
-    /// A packet arrives at a receiver with flow control.
+    /// Processes a packet at a receiver with flow control.
     #[inline(never)]
     fn take_limited(
         &mut self,

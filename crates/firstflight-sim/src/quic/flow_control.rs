@@ -50,7 +50,7 @@ pub(super) struct FlowControl {
     reader: Reader,
     window: u64,
     most: u64,
-    /// The limit that the sender was last told, bytes.
+    /// The limit last sent to the sender, bytes.
     limit: u64,
     /// Object bytes per chunk.
     payload: u64,

@@ -62,7 +62,7 @@ impl Log {
         self.end
     }
 
-    /// A packet arrived.
+    /// Records a packet that arrived.
     #[inline(always)]
     pub(super) fn push(&mut self, number: u64, marked: bool) {
         let logged = Logged::new(number, marked);

@@ -75,7 +75,7 @@ impl Receiver {
         self.ack_due
     }
 
-    /// A data packet arrives. Returns the ACK that leaves at once, if one does.
+    /// Processes a data packet. Returns the ACK to send at once, if any.
     #[inline(always)]
     pub fn on_packet(
         &mut self,

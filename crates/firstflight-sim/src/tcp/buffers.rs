@@ -71,7 +71,7 @@ pub struct SendWindow {
 }
 
 impl SendWindow {
-    /// With room for at least two segments.
+    /// Creates a window with room for at least two segments.
     pub fn new(buffer: Buffer, mss: u64) -> SendWindow {
         SendWindow { bytes: buffer.initial(2 * mss), most: buffer.most(2 * mss) }
     }
@@ -110,7 +110,7 @@ pub struct ReceiveWindow {
 }
 
 impl ReceiveWindow {
-    /// With room for at least two segments.
+    /// Creates a window with room for at least two segments.
     pub fn new(buffer: Buffer, mss: u64) -> ReceiveWindow {
         let bytes = buffer.initial(2 * mss);
         ReceiveWindow {

@@ -27,7 +27,7 @@ pub struct Ends<S: Combined, L = Nobody> {
     receiver: Receiver,
     /// False claims of the receiver.
     lie: Option<Lie>,
-    /// Offset up to which it has falsely acknowledged, and the time of its next reneging.
+    /// Sequence number that it has falsely acknowledged, and the time at which it may renege again.
     claimed: u64,
     renege_at: Time,
 }

@@ -126,12 +126,12 @@ impl StartupSpec {
         }
     }
 
-    /// Whether it knows what no sender can know (the oracle), so that it is a bound and is not ranked.
+    /// Whether it uses knowledge that no sender can have (the oracle): it is a bound and is not ranked.
     pub const fn is_reference(&self) -> bool {
         matches!(self, StartupSpec::Oracle(_))
     }
 
-    /// Whether it is a congestion control of its own, after which no avoidance and no recovery come.
+    /// Whether it is a complete congestion control, so no avoidance and no recovery follow it.
     pub const fn is_whole(&self) -> bool {
         matches!(self, StartupSpec::Bbr3(_))
     }
@@ -149,7 +149,7 @@ parts! {
 }
 
 impl AvoidanceSpec {
-    /// Whether it has to be told how many bytes arrived marked, and not only that some did.
+    /// Whether it needs the number of marked bytes, not only the fact that some were marked.
     pub const fn counts_marks(&self) -> bool {
         matches!(self, AvoidanceSpec::Dctcp(_) | AvoidanceSpec::Prague(_))
     }
@@ -169,7 +169,7 @@ parts! {
 pub struct ShortName {
     /// The name.
     pub name: &'static str,
-    /// The arm it stands for.
+    /// The arm that it abbreviates.
     pub arm: &'static str,
     /// Purpose in a line.
     pub summary: &'static str,
@@ -224,11 +224,11 @@ pub const SHORT_NAMES: &[ShortName] = &[
 /// A named sender configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Arm {
-    /// Its startup.
+    /// The startup.
     pub startup: StartupSpec,
-    /// Its congestion avoidance.
+    /// The congestion avoidance.
     pub avoidance: AvoidanceSpec,
-    /// Its recovery.
+    /// The loss recovery.
     pub recovery: RecoverySpec,
     /// Options of the sender.
     pub sender: SenderParams,
@@ -257,7 +257,7 @@ pub enum ArmError<'a> {
         part: &'static str,
         /// The option.
         key: &'a str,
-        /// The part's options.
+        /// Options that the part has.
         known: &'static [OptionDoc],
     },
     /// The option does not take that value.
@@ -268,7 +268,7 @@ pub enum ArmError<'a> {
         key: &'a str,
         /// The value.
         value: &'a str,
-        /// Accepted values.
+        /// Allowed values.
         values: &'static str,
     },
     /// The parts do not go together, or not with the transport.
@@ -316,7 +316,7 @@ impl Arm {
     /// Reads one arm.
     ///
     /// # Errors
-    /// Says what is wrong and what is allowed.
+    /// The error names the fault and the allowed values.
     pub fn parse(text: &str) -> Result<Arm, ArmError<'_>> {
         let text = text.trim();
         if text.is_empty() {

@@ -56,7 +56,7 @@ params! {
         /// Whether the ACK that ends a TCP recovery grows the window.
         pub ending: Ending = Ending::Grows, "ending" []
             "the ACK that ends a TCP recovery grows the window (Linux) or only sets it (RFC 6582)";
-        /// Hint of the path's rate (default: none).
+        /// A hint about the path's rate (default: none).
         pub hint: Option<Hint> = None,
             "hint" [some "SOURCE:RATE or SOURCE:RATE:AGE, such as saved:20Mbit:600s; sources saved, prefix, scone" if |hint: Hint| hint.rate.0 > 0]
             "rate that earlier connections measured (saved, prefix: careful and rapid(hint=on) may jump) or that the network advises (scone: with advice=)";

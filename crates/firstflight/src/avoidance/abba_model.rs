@@ -68,7 +68,7 @@ impl Line {
         }
     }
 
-    /// ABBA 3.4-redraw: from the origin through this window and round trip.
+    /// ABBA 3.4-redraw: the line from the origin through this window and round trip.
     pub fn from_origin(cwnd: u64, rtt_us: u32) -> Line {
         Line { through: 0, den: cwnd.clamp(1, MAX_BYTES), rtt_us: 0, num: rtt_us.min(MAX_US) }
     }

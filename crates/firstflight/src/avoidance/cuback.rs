@@ -52,7 +52,7 @@ params! {
         /// Factor after marks if it differs; RFC 8511: 0.85.
         pub abe: Option<Ratio> = None, "abe" [words OFF_OR_FACTOR if is_optional_factor; OFF_OR_FACTORS] "decrease factor after ECN marks (RFC 8511: 0.85)";
         /// The quantity that beta multiplies; the rate is computed from the same value.
-        pub base: Base = Base::Inflight, "base" [] "what the factor multiplies";
+        pub base: Base = Base::Inflight, "base" [] "quantity that the factor multiplies";
         /// RFC 9438 section 4.7.
         pub fast_convergence: bool = true, "fast" [] "fast convergence";
         /// CUBACK 688-alpha.

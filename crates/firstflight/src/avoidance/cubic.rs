@@ -74,7 +74,7 @@ params! {
         /// Factor after marks if it differs: [`Params::ABE`] or nothing.
         pub abe: Option<Ratio> = None, "abe" [words OFF_OR_FACTOR if is_optional_factor; OFF_OR_FACTORS] "decrease factor after ECN marks (RFC 8511: 0.85)";
         /// The quantity that beta multiplies.
-        pub base: Base = Base::Inflight, "base" [] "what the factor multiplies";
+        pub base: Base = Base::Inflight, "base" [] "quantity that the factor multiplies";
         /// RFC 9438 section 4.7: a flow that is cut below its last plateau yields by aiming even
         /// lower. Turn it off for single-flow labs.
         pub fast_convergence: bool = true, "fast" [] "fast convergence";

@@ -46,14 +46,14 @@ params! {
     pub struct Params {
         /// Factor of a reduction, at most 1: 1/2 (RFC5681 3.1-eq4, RFC9002 7.3.2-2 `kLossReductionFactor`).
         pub beta: Ratio = Ratio::new(1, 2), "beta" [words FACTOR if is_factor; FACTORS] "decrease factor";
-        /// OURS first-beta: the factor of the reduction that ends a slow start, whatever the signal, if it differs: an overshoot of two wants a
-        /// deeper cut.
+        /// OURS first-beta: the factor of the reduction that ends a slow start, whatever the signal, if it differs: a twofold overshoot
+        /// needs a deeper cut.
         pub first_beta: Option<Ratio> = None,
             "first" [words OFF_OR_FACTOR if is_optional_factor; OFF_OR_FACTORS] "decrease factor of the cut that ends slow start";
         /// Factor after marks if it differs: [`Params::ABE`] or nothing.
         pub abe: Option<Ratio> = None, "abe" [words OFF_OR_FACTOR if is_optional_factor; OFF_OR_FACTORS] "decrease factor after ECN marks (RFC 8511: 0.8)";
         /// The quantity that beta multiplies.
-        pub base: Base = Base::Inflight, "base" [] "what the factor multiplies";
+        pub base: Base = Base::Inflight, "base" [] "quantity that the factor multiplies";
         /// Arithmetic in use.
         pub profile: Profile = Profile::Rfc5681;
     }

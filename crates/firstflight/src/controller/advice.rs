@@ -44,7 +44,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     }
 
     /// SCONE bound-2: in the first slow start the threshold is at most the advised window. Afterwards
-    /// avoidance goes on: the path may carry more, or less.
+    /// avoidance takes over: the path may carry more, or less.
     #[cold]
     pub(super) fn heed_advice(&mut self, now: Time, inflight: u64) {
         let most = self.advised_window();

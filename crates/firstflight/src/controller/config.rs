@@ -1,4 +1,4 @@
-//! Settings of a connection's controller, fixed at the start.
+//! Settings of a connection, given to its controller once, at the start.
 
 use crate::event::{Context, EpochUse, SoFar, Transport};
 use crate::hint::{Advice, Hint};
@@ -42,12 +42,12 @@ named! {
         /// It grows the window by what it newly delivered (Linux).
         #[default]
         Grows = "grows",
-        /// It sets the window and grows nothing (RFC 6582 section 3.2, RFC 6675 section 5).
+        /// Recovery sets the window, and nothing grows (RFC 6582 section 3.2, RFC 6675 section 5).
         Still = "still",
     }
 }
 
-/// Settings of a connection's controller, fixed at the start.
+/// Settings of a connection, given to its controller once, at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Config {
@@ -86,7 +86,7 @@ pub struct Config {
     /// Segments that slow start counts of one ACK at most; `None` counts all that is newly
     /// delivered. 1 in RFC 5681, 2 in RFC 3465.
     pub count: Option<u32>,
-    /// Hint of the path's rate: measured by earlier connections, for startups that jump, or
+    /// A hint about the path's rate: measured by earlier connections, for startups that jump, or
     /// advised by the network, for [`Config::advice`]. Too old ([`Hint::is_fresh`]), it is ignored.
     pub hint: Option<Hint>,
     /// Use of a hint that is the network's advice.

@@ -101,7 +101,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
         matches!(verdict, Verdict::Leave(_))
     }
 
-    /// The window that a startup asks for; a smaller one is a cut.
+    /// The window that a startup requests; a smaller one is a cut.
     fn change(&mut self, cwnd: u64) {
         if cwnd < self.w.cwnd {
             self.forget_flights();

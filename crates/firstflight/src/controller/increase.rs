@@ -1,4 +1,4 @@
-//! Bounds on the growth of a window that the sender does not fill.
+//! The limit on growth of a window that the sender does not fill.
 //!
 //! Follows: RFC 9002 section 7.8 (`limited`); Linux (`linux`), which remembers for a round whether the
 //! window was full, and lowers one that is not used; draft-ietf-ccwg-ratelimited-increase (August

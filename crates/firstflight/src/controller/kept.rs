@@ -30,7 +30,7 @@ pub(super) enum Episode {
     Policy,
     /// The startup's own recovery is in charge.
     Own,
-    /// TCP after a startup's own recovery: the window stands still until the last hole is repaired.
+    /// TCP after a startup's own recovery: the window stays constant until the last hole is repaired.
     Repair,
 }
 
@@ -42,7 +42,7 @@ pub(super) enum Repairer<R, P> {
     Own(OwnRecovery, P),
 }
 
-/// End of a TCP recovery: the configured one, and the present one. One byte, since
+/// The end of a TCP recovery: the configured rule, and the state of the current recovery. One byte, since
 /// every connection reserves it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ends(u8);

@@ -7,7 +7,7 @@ use crate::recovery::Policy;
 use crate::startup::Startup;
 
 impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
-    /// Tells it one thing.
+    /// Passes one event to it.
     pub fn tell(&mut self, event: &Event) {
         match event {
             Event::HandshakeRtt { now, rtt } => self.on_handshake_rtt(*now, *rtt),

@@ -4,7 +4,7 @@
 use crate::units::MAX_BYTES;
 
 const BITS: u32 = 41;
-/// The largest value of 41 bits; stands for everything above the largest amount, an unset threshold included.
+/// The largest value of 41 bits; represents every larger amount, an unset threshold included.
 const UNBOUNDED: u64 = (1 << BITS) - 1;
 
 const _: () = assert!(MAX_BYTES < UNBOUNDED);

@@ -1,4 +1,4 @@
-//! Use of a window: the flights of the last round trip, and Linux's view of them.
+//! Usage of a window: the flights of the last round trip, and Linux's view of them.
 //!
 //! Follows, where a name says Linux: `tcp_cwnd_validate`, `tcp_is_cwnd_limited` and
 //! `tcp_cwnd_application_limited` of Linux 6.18 (behaviour, no text).
@@ -20,8 +20,8 @@ pub(super) struct Usage {
     /// ratelimited draft it is `maxFS`: the largest flight since the last cut, zero while none was
     /// sent since.
     pub(super) most: u64,
-    /// The rate that the network advises, in kbit/s; 0 without advice. It stands here because
-    /// there is room.
+    /// The rate that the network advises, in kbit/s; 0 without advice. It is here because
+    /// the struct has room for it.
     pub(super) advised: u32,
     /// `cwnd_usage_seq`.
     until: Seq,
@@ -79,7 +79,7 @@ impl Usage {
         self.sent_at = sent.now;
     }
 
-    /// An ACK, before it is acted on.
+    /// Processes an ACK before the controller acts on it.
     #[inline(always)]
     pub(super) fn on_ack(&mut self, ack: &Ack) {
         self.flight = self.flight.max(ack.inflight_before);
@@ -157,7 +157,7 @@ impl Usage {
         self.full || (w.in_slow_start && w.cwnd < self.most.saturating_mul(2))
     }
 
-    /// The window was full in this round, which goes on: what is sent in it changes nothing of
+    /// The window was full in this round, which has not ended: later packets of the round do not change
     /// [`Usage::is_limited`].
     #[inline]
     pub(super) fn is_full(&self) -> bool {

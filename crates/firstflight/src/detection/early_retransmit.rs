@@ -183,7 +183,7 @@ pub struct EarlyRetransmit {
 }
 
 impl EarlyRetransmit {
-    /// With these options.
+    /// Creates the state of a connection with these options.
     pub fn new(options: Options) -> EarlyRetransmit {
         EarlyRetransmit { options, ..EarlyRetransmit::default() }
     }
@@ -247,7 +247,7 @@ impl EarlyRetransmit {
         }
     }
 
-    /// An ACK was processed. `advanced`: it moved `una`, which ends any delay.
+    /// Updates the timer after an ACK. `advanced`: it moved `una`, which ends any delay.
     pub fn on_ack(&mut self, flight: &Flight, clock: &Clock, advanced: bool) -> Act {
         if advanced {
             self.cancel();

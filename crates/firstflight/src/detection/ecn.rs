@@ -185,7 +185,7 @@ impl Validation {
         }
     }
 
-    /// An ACK frame arrives. Returns the number of newly reported marks to which the sender must
+    /// Processes an ACK frame. Returns the number of newly reported marks to which the sender must
     /// respond.
     pub fn on_ack(&mut self, report: &Report) -> u64 {
         // RFC9000 13.4.2.1-4: a frame that does not advance may be late, and must fail nothing.

@@ -88,7 +88,7 @@ pub struct FRto {
 }
 
 impl FRto {
-    /// With this kind of proof.
+    /// Creates the state of a connection that uses this kind of proof.
     pub fn new(proof: Proof) -> FRto {
         FRto { proof, step: Step::Idle }
     }
@@ -113,7 +113,7 @@ impl FRto {
         Start::Probing
     }
 
-    /// An ACK, after the scoreboard update.
+    /// Processes an ACK after the scoreboard update.
     pub fn on_ack(&mut self, facts: &Facts) -> Verdict {
         let verdict = match self.step {
             Step::Idle => Verdict::None,

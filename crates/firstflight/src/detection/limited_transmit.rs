@@ -41,7 +41,7 @@ pub struct LimitedTransmit {
 }
 
 impl LimitedTransmit {
-    /// With this wording.
+    /// Creates the state of a connection that follows this wording.
     pub fn new(wording: Wording) -> LimitedTransmit {
         LimitedTransmit { wording, sent: 0 }
     }

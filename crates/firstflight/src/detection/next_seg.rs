@@ -75,7 +75,7 @@ impl NextSeg {
         self.high_rxt
     }
 
-    /// Returns the segment to send now. `new_data`: whether there is new data that the receiver's window allows.
+    /// Returns the next segment to send. `new_data`: whether there is new data that the receiver's window allows.
     #[inline]
     pub fn choose<B: Scoreboard>(&mut self, board: &mut B, new_data: bool) -> Choice {
         // RFC6675 4-NextSeg1: the lowest lost segment that was not retransmitted.

@@ -48,7 +48,7 @@ pub enum Probe {
     Pto,
 }
 
-/// Rule that detects lost retransmissions.
+/// Detection of lost retransmissions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LostRepeat {
     /// By the timeout only.
@@ -59,7 +59,7 @@ pub enum LostRepeat {
     Naturally,
 }
 
-/// Rule that derives the retransmission timeout from the estimator.
+/// Computation of the retransmission timeout from the estimator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Bounds {
     /// RFC 6298.
@@ -111,7 +111,7 @@ pub struct Preset {
     pub sack: bool,
     /// Rules for choosing what to send next.
     pub rules: Rules,
-    /// Change of the mark by a retransmission.
+    /// Effect of a retransmission on the mark.
     pub repeats: RepeatRule,
     /// Limited transmit.
     pub limited_transmit: Wording,
@@ -123,7 +123,7 @@ pub struct Preset {
     pub initial_rto: Nanos,
     /// Probes sent before the timeout.
     pub probe: Probe,
-    /// Rule that detects lost retransmissions.
+    /// Detection of lost retransmissions.
     pub lost_repeats: LostRepeat,
     /// Whether F-RTO tests timeouts.
     pub f_rto: bool,

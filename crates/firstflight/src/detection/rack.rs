@@ -173,7 +173,7 @@ impl Rack {
         self.walk.on_sent(Stamp { at: now, end }, self.reference);
     }
 
-    /// A segment is newly delivered, cumulatively or by SACK.
+    /// Processes a newly delivered segment, cumulatively acknowledged or SACKed.
     #[inline]
     pub fn on_delivered(&mut self, now: Time, arrival: &Arrival, min_rtt: Option<Nanos>) {
         let rtt = now.since(arrival.last_tx).in_ticks(min_rtt);

@@ -159,7 +159,7 @@ impl Rto {
     /// Marks the scoreboard after an expiry: everything un-SACKed is lost, retransmissions of the
     /// episode included.
     ///
-    /// With RACK, only the head and segments whose time is up are lost ([`Rack::on_timeout`]).
+    /// With RACK, only the head and segments whose reordering window has expired are lost ([`Rack::on_timeout`]).
     pub fn mark<B: SendOrder>(&self, board: &mut B, rack: Option<&mut Rack>, now: Time) -> Losses {
         // RFC2018 8-1: the document forgets SACKs here (D1). RFC2018 8-2: in any case the left edge
         // is retransmitted.

@@ -101,7 +101,7 @@ pub struct Transmission {
     pub nxt: Seq,
 }
 
-/// Change of a mark by the retransmission that it caused.
+/// Effect of a retransmission on the mark that caused it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum RepeatRule {
     /// The mark is cleared: the retransmission may be declared lost in turn (RACK, QUIC).
@@ -114,7 +114,7 @@ pub enum RepeatRule {
 /// Totals over the outstanding segments; changed only by the provided methods of [`Scoreboard`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
-    /// Change of a mark by a retransmission.
+    /// Effect of a retransmission on its mark.
     rule: RepeatRule,
     outstanding: u64,
     sacked: u64,
@@ -233,7 +233,7 @@ impl Ledger {
         self.waiting
     }
 
-    /// Pipe without SACK: duplicate ACKs stand for delivered segments, but for at most the flight
+    /// Pipe without SACK: duplicate ACKs count as delivered segments, but for at most the flight
     /// at entry (`entry_flight`; before an episode the current flight), so that a receiver that
     /// forges them gains nothing.
     pub fn pipe_without_sack(&self, entry_flight: u64, credit: u64) -> u64 {

@@ -127,7 +127,7 @@ impl Tlp {
         self.probe = Some((nxt, kind));
     }
 
-    /// An ACK arrived.
+    /// Processes an ACK.
     #[inline]
     pub fn on_ack(&mut self, facts: &Facts) -> Outcome {
         let Some((end, kind)) = self.probe else { return Outcome::NoProbe };

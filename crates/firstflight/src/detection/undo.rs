@@ -191,7 +191,7 @@ impl LateAcks {
         (self.losses - self.before).saturating_sub(self.late)
     }
 
-    /// A packet was declared lost. Returns its number among the losses of the connection.
+    /// Records a packet that was declared lost. Returns its number among the losses of the connection.
     #[inline]
     pub fn on_lost(&mut self) -> u64 {
         self.losses = self.losses.saturating_add(1);

@@ -17,8 +17,8 @@ pub struct CarefulRetreat {
 }
 
 impl CarefulRetreat {
-    /// Retreats after `pipe` bytes (PipeSize), the triggering ACK included; over when everything
-    /// before `end` is acknowledged. Never below two segments.
+    /// Starts a retreat from `pipe` bytes (PipeSize), the triggering ACK included. It ends when everything
+    /// before `end` is acknowledged, and the window stays at two segments or more.
     pub fn new(beta: Ratio, pipe: u64, end: Seq, mss: u64) -> CarefulRetreat {
         // CR9959 retreat-window: half of PipeSize.
         let cwnd = (pipe / 2).max(mss.saturating_mul(2));

@@ -84,7 +84,7 @@ impl OwnRecovery {
         }
     }
 
-    /// Hand-over to avoidance when the episode is complete.
+    /// Handover to avoidance when the episode is complete.
     #[doc(hidden)]
     pub fn handover(&self) -> Handover {
         match self {
@@ -156,7 +156,7 @@ pub struct Entry {
     pub delivered: u64,
     /// The window before the reduction.
     pub cwnd: u64,
-    /// The window that congestion avoidance wants right away (smaller than `target` only after ECN
+    /// The window that congestion avoidance requires at once (smaller than `target` only after ECN
     /// marks at tiny windows).
     pub reduced: u64,
     /// Segment size.

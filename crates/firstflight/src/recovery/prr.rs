@@ -64,7 +64,7 @@ impl Branch {
     }
 }
 
-/// Event that an episode is waiting for, or the branch of its last grant.
+/// State of an episode: the event it waits for, or the branch of its last grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// Opened; its first ACK has not been seen.
@@ -178,7 +178,7 @@ impl Prr {
     }
 
     /// Bytes granted by the last ACK, before anything is sent and before negative values are set to
-    /// 0; after losses declared without a delivery, the room that they left.
+    /// 0; after losses without a delivery, the bytes that the losses freed.
     #[doc(hidden)]
     pub fn quota(&self) -> i64 {
         self.quota

@@ -155,12 +155,12 @@ impl<E: Copy + Default, const N: usize> Default for Delivery<E, N> {
 }
 
 impl Delivery {
-    /// A packet or burst left.
+    /// Records a packet or burst that left.
     pub fn on_sent(&mut self, sent: &Sent, cx: &Context) {
         self.mark(sent, cx, || ());
     }
 
-    /// One ACK: what it says, if it is the first to reach a mark. `limited` says that something
+    /// Processes an ACK and returns its sample, if it is the first to reach a mark. `limited` says that something
     /// other than the path and the window kept the sender from sending.
     pub fn on_ack(&mut self, ack: &Ack, limited: bool, so_far: &SoFar) -> Option<Sample> {
         self.reach(ack, limited, so_far, |_| {})
@@ -216,7 +216,7 @@ impl<E: Copy + Default, const N: usize> Delivery<E, N> {
         (now.since(self.start).0 >> 10) as u32
     }
 
-    /// A packet or burst left; if it is marked, `more` is stored with the mark.
+    /// Records a packet or burst that left; if it is marked, `more` is stored with the mark.
     #[inline]
     pub fn mark(&mut self, sent: &Sent, cx: &Context, more: impl FnOnce() -> E) {
         self.tx_next = match cx.transport {

@@ -22,7 +22,7 @@ pub struct ReceiverClock {
     stamp: u32,
     began: Time,
     rtt: Nanos,
-    /// Time by which the clock reads earlier than by the first ACK, because the return path has been
+    /// Offset by which the clock reads earlier than at the first ACK, because the return path has been
     /// faster since.
     back: Nanos,
     /// Ticks since the first one.
@@ -39,7 +39,7 @@ enum State {
 }
 
 impl ReceiverClock {
-    /// One ACK. `None` if it has no time stamp or no RTT, or if the clock is of no use.
+    /// Processes an ACK. `None` if it has no time stamp or no RTT, or if the clock is unusable.
     pub fn on_ack(&mut self, ack: &Ack, so_far: &SoFar) -> Option<Reading> {
         let (stamp, sample) = (ack.detail.receiver_ts?, Arrival::of(ack, so_far)?);
         match self.state {

@@ -272,7 +272,7 @@ impl Rfc6298Rtt {
         once
     }
 
-    /// One valid sample: from data sent once (see [`Rfc6298Rtt::on_segment`]), or identified by a
+    /// Adds a valid sample: from data sent once (see [`Rfc6298Rtt::on_segment`]), or identified by a
     /// timestamp. It ends the backoff.
     #[inline(always)]
     pub fn on_sample(&mut self, rtt: Nanos) {

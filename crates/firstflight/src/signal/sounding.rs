@@ -111,7 +111,7 @@ impl Sounding {
         self.idle = if self.idle == Nanos::ZERO { rtt } else { self.idle.min(rtt) };
     }
 
-    /// One arrival in round `round` of startup; `min` is the smallest RTT of data, `mss` the size
+    /// Processes an arrival in round `round` of startup; `min` is the smallest RTT of data, `mss` the size
     /// of a packet. In the rounds before the second, the RTTs at which runs start are kept: no
     /// queue of the sender's own can have delayed them.
     #[inline]

@@ -124,7 +124,7 @@ struct Aggregation {
 }
 
 impl Bbr {
-    /// A connection that has sent nothing yet.
+    /// Creates the state of a connection that has sent nothing yet.
     pub fn new(params: Params) -> Bbr {
         Bbr {
             params,

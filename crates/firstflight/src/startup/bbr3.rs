@@ -141,7 +141,7 @@ pub struct Bbr3 {
     feedback: Feedback,
     /// Loss filled the pipe, not a plateau.
     by_loss: bool,
-    /// The end of the first Drain was told.
+    /// The end of the first Drain was reported.
     told: bool,
     full_bw_reached: bool,
     full_bw_now: bool,
@@ -156,7 +156,7 @@ pub struct Bbr3 {
     idle_restart: bool,
     probe_rtt_expired: bool,
     probe_rtt_round_done: bool,
-    /// A timeout's recovery goes on until `recover` is acknowledged.
+    /// A recovery after a timeout lasts until `recover` is acknowledged.
     recovering: bool,
     /// Input of `pacing_rate` besides `bw`, see [`Bbr3::pacing_input`]; 0 is nothing.
     paced_for: u8,
@@ -245,7 +245,7 @@ impl Step<'_> {
 const MAX_RATE: u64 = 1 << 50;
 
 impl Bbr3 {
-    /// A connection that has sent nothing yet.
+    /// Creates the state of a connection that has sent nothing yet.
     pub fn new(params: Params) -> Bbr3 {
         Bbr3 {
             params,

@@ -90,7 +90,7 @@ pub struct Careful {
 }
 
 impl Careful {
-    /// With this saved set.
+    /// Creates the startup with this saved set.
     pub fn new(params: Params) -> Careful {
         let hystart =
             params.then_hystart.then(|| HyStartPlusPlus::new(hystart_plus_plus::Params::RFC9406));

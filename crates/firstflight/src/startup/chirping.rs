@@ -258,7 +258,7 @@ fn low(seq: Seq) -> u32 {
     seq.0 as u32
 }
 
-/// Distance of `seq` beyond `mark`; negative if before.
+/// Distance of `seq` from `mark`; negative if before it.
 fn beyond(seq: Seq, mark: u32) -> i32 {
     low(seq).wrapping_sub(mark) as i32
 }
@@ -369,7 +369,7 @@ pub struct Chirping {
 }
 
 impl Chirping {
-    /// With these parameters.
+    /// Creates the startup with these parameters.
     pub fn new(params: Params) -> Chirping {
         Chirping {
             params,

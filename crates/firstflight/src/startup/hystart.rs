@@ -233,7 +233,7 @@ pub fn linux_rate(w: Window, outstanding: u64, srtt: Nanos, mss: u64) -> Rate {
 }
 
 impl HyStart {
-    /// A connection that has sent nothing yet.
+    /// Creates the state of a connection that has sent nothing yet.
     pub fn new(params: Params) -> HyStart {
         HyStart {
             params,

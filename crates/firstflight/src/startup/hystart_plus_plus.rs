@@ -124,7 +124,7 @@ pub struct HyStartPlusPlus {
 }
 
 impl HyStartPlusPlus {
-    /// A connection that has sent nothing yet.
+    /// Creates the state of a connection that has sent nothing yet.
     pub fn new(params: Params) -> HyStartPlusPlus {
         HyStartPlusPlus {
             params,

@@ -36,7 +36,7 @@ pub struct JumpStart {
 }
 
 impl JumpStart {
-    /// With these parameters.
+    /// Creates the startup with these parameters.
     pub fn new(params: Params) -> JumpStart {
         JumpStart { jump: Jump::new(Some(params.window)) }
     }

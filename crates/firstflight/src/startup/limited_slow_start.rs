@@ -101,7 +101,7 @@ pub struct LimitedSlowStart {
 const DIVISOR: u64 = 2;
 
 impl LimitedSlowStart {
-    /// A connection that has sent nothing yet.
+    /// Creates the state of a connection that has sent nothing yet.
     pub fn new(params: Params) -> LimitedSlowStart {
         LimitedSlowStart { params, growth: PerRoundTrip::default() }
     }

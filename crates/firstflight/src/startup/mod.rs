@@ -60,7 +60,7 @@ pub struct Leave {
     pub ssthresh: u64,
     /// The window to set, if it changes; otherwise it stays.
     pub cwnd: Option<u64>,
-    /// Hand-over to avoidance.
+    /// Handover to avoidance.
     pub handover: Handover,
     /// The value that decided, in the algorithm's own unit: the RTT minimum in ns, or the target or
     /// estimate in bytes.
@@ -107,7 +107,7 @@ pub struct Grown {
     pub verdict: Verdict,
 }
 
-/// The pacing that a startup asks for.
+/// The pacing that a startup requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pacing {
     /// The window per smoothed RTT, times this gain.
@@ -134,7 +134,7 @@ pub struct Train {
 }
 
 impl Train {
-    /// Time a packet must wait at `now` with `inflight` bytes outstanding; zero if it may leave.
+    /// Time that a packet must wait at `now` with `inflight` bytes outstanding; zero if it may leave.
     #[inline]
     pub fn wait(&self, now: Time, inflight: u64) -> Nanos {
         if inflight < self.inflight { Nanos::ZERO } else { self.next.since(now) }
@@ -236,7 +236,7 @@ pub trait Startup {
         Heeds::ALL
     }
 
-    /// A packet or burst left during startup (BBR marks some to measure the delivery rate).
+    /// Called for a packet or burst that left during startup (BBR marks some to measure the delivery rate).
     fn on_sent(&mut self, sent: &Sent, w: Window, cx: &Context) {
         let _ = (sent, w, cx);
     }

@@ -20,7 +20,7 @@ params! {
     /// The options of the oracle.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Params {
-        /// The window at which it leaves, in bytes; if unset, the caller that knows the path sets
+        /// The window at which it exits, in bytes; if unset, the caller that knows the path sets
         /// it.
         pub exit: Option<u64> = None,
             "exit" ["off, or bytes" if |exit: Option<u64>| exit.is_none_or(|bytes| bytes >= 1)] "window at which to exit; off: the path's BDP";
@@ -42,7 +42,7 @@ enum Stage {
     Done,
 }
 
-/// Slow start with a threshold given from outside.
+/// Slow start with a threshold that the caller sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Oracle {
     exit: Option<u64>,

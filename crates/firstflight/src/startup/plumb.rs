@@ -81,7 +81,7 @@ pub struct Plumb {
 }
 
 impl Plumb {
-    /// With these parameters.
+    /// Creates the startup with these parameters.
     pub fn new(params: Params) -> Plumb {
         Plumb {
             params,

@@ -61,7 +61,7 @@ params! {
         /// Share `K` of the reduction that is charged to acknowledged bytes: 2/3; 11/18 in older
         /// texts.
         pub k: Ratio = Ratio::new(2, 3),
-            "k" ["a fraction below 1" if |k: Ratio| k.num() < k.den(); Range::Fraction { off: false, low: "0.05", high: "0.95" }] "share of the reduction that acknowledged bytes pay";
+            "k" ["a fraction below 1" if |k: Ratio| k.num() < k.den(); Range::Fraction { off: false, low: "0.05", high: "0.95" }] "share of the reduction charged to acknowledged bytes";
         /// The jump window, `None` for no jump. 2 x IW in the draft.
         pub jump: Option<JumpWindow> = Some(JumpWindow::Initial(2)),
             "jump" ["off, 2iw or packets"; Range::Whole { off: true, low: 1, high: 100_000 }] "first window, spread over a whole round trip";
@@ -95,7 +95,7 @@ pub struct RapidStart {
 }
 
 impl RapidStart {
-    /// With these parameters.
+    /// Creates the startup with these parameters.
     pub fn new(params: Params) -> RapidStart {
         let hystart =
             params.then_hystart.then(|| HyStartPlusPlus::new(hystart_plus_plus::Params::RFC9406));

@@ -83,7 +83,7 @@ struct Paced {
     /// The window at the end of the round, bytes.
     limit: u64,
     rate: Rate,
-    /// Packets still clocked by ACKs leave at once, the rest after the guard interval.
+    /// Packets that ACKs still clock leave at once, the rest after the guard interval.
     guard: Train,
     /// Whether the guard interval has passed.
     begun: bool,
@@ -122,7 +122,7 @@ pub struct Suss {
 }
 
 impl Suss {
-    /// With these options.
+    /// Creates the startup with these options.
     pub fn new(params: Params) -> Suss {
         Suss {
             params,
@@ -198,7 +198,7 @@ impl Suss {
         Some(before)
     }
 
-    /// Whether slow start would go on for two more rounds.
+    /// Whether slow start would last at least two more rounds.
     fn predicts(&self, train: Nanos) -> bool {
         let min = self.hystart.min_rtt();
         if self.jumps == 0 {

@@ -65,7 +65,7 @@ impl Testbed for Linux {
         sender(arm).map(|_| ())
     }
 
-    /// The kernel paces any sender that wants pacing.
+    /// The kernel paces any sender that requests pacing.
     fn paced(&self, _scenario: &Scenario, _arm: &NamedArm) -> bool {
         true
     }

@@ -15,7 +15,7 @@ struct Run {
 }
 
 impl<S: Combined, L: Company<S>> Sender<S, L> {
-    /// An ACK arrives. Returns the record given to the controller, or `None` if the ACK contained
+    /// Processes an ACK. Returns the record given to the controller, or `None` if the ACK contained
     /// nothing new.
     #[inline(always)]
     pub fn on_ack(&mut self, now: Time, packet: AckPacket, receiver: &mut Receiver) -> Option<Ack> {

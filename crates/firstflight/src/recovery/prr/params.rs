@@ -65,7 +65,7 @@ pub enum Rules {
     Rfc6937 {
         /// The bound at or below the target.
         bound: Bound,
-        /// Difference from the text.
+        /// Differences from the text.
         reading: Reading,
         /// The window at the end (D4).
         exit: ExitWindow,
@@ -108,7 +108,7 @@ named! {
         /// The target, as in Linux and RFC 9937.
         #[default]
         Target = "target",
-        /// Bytes that the last ACK allowed in flight, at most the target: RFC 6937 sets no window at the
+        /// The flight that the last ACK allowed, at most the target: RFC 6937 sets no window at the
         /// end, so a bound that kept the pipe below the target leaves the window there.
         Granted = "granted",
     }
@@ -146,7 +146,7 @@ params! {
         pub rules: Rules = Rules::Rfc9937 { timer: TimerEntry::Forced, safe_ack: SafeAck::Progress };
         /// Rounding of the amount to send to whole segments.
         pub rounding: Rounding = Rounding::WholeSegment;
-        /// Source of the delivered bytes.
+        /// Source of the number of delivered bytes.
         pub evidence: Evidence = Evidence::Exact;
         /// At most one extra segment (SSRB, SafeACK) per segment delivered, so that splitting ACKs
         /// gains nothing.

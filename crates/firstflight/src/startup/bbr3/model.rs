@@ -60,7 +60,7 @@ impl Bbr3 {
         }
     }
 
-    /// BBR3 max-bw-window: two cycles of probing. A cycle without samples is none.
+    /// BBR3 max-bw-window: two cycles of probing. A cycle without samples does not count.
     pub(super) fn advance_max_bw_filter(&mut self) {
         if self.bw_filter[1] > 0 {
             self.bw_filter = [self.bw_filter[1], 0];
@@ -112,7 +112,7 @@ impl Bbr3 {
         u64::from(self.extra.most[0].max(self.extra.most[1]))
     }
 
-    /// BBR3 min-rtt: the smallest of ten seconds, and that of five seconds which ProbeRTT goes by.
+    /// BBR3 min-rtt: the smallest RTT of ten seconds, and the smallest of five seconds, which ProbeRTT uses.
     pub(super) fn update_min_rtt(&mut self, ack: &Ack) {
         let now = ack.now;
         self.probe_rtt_expired = now.since(self.probe_rtt_min_stamp) > PROBE_RTT_INTERVAL;

@@ -90,7 +90,7 @@ impl Bbr3 {
         }
     }
 
-    /// BBR3 time-scale: by the clock, or when Reno would have grown by as much.
+    /// BBR3 time-scale: after a time, or when Reno would have grown by the same amount.
     fn is_time_to_probe(&self, step: &Step<'_>) -> bool {
         let (rounds, mss) = (u64::from(self.rounds_since_probe_up), step.cx.mss.max(1));
         // As many rounds as whole packets fit into the target.
@@ -106,7 +106,7 @@ impl Bbr3 {
             && inflight <= self.quantized(self.most_volume(cx), cx)
     }
 
-    /// BBR3 down-1: the rate stands still, or the volume that lost too much last time is reached
+    /// BBR3 down-1: the rate stays constant, or the volume that lost too much last time is reached
     /// (BBR3 precaution-1).
     fn is_time_to_go_down(&mut self, step: &Step<'_>) -> bool {
         let before = step.ack.inflight_before.saturating_add(step.cx.mss);

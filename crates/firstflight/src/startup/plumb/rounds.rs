@@ -45,7 +45,7 @@ impl Rounds {
         true
     }
 
-    /// Bytes that this round has delivered so far, over at least `least`.
+    /// Delivery of this round so far, over at least `least`.
     fn rate(&self, ack: &Ack, least: Nanos, so_far: &SoFar) -> Option<Rate> {
         let took = ack.now.since(self.began).max(least);
         Rate::from_bytes_over(so_far.delivered.saturating_sub(self.delivered), took)

@@ -157,7 +157,7 @@ params! {
         /// Bits of a counter, 16 or 32; other values are clamped to that range
         /// ([`shift_to_fit`](super::shift_to_fit)).
         pub bits: u8 = 32, "bits" [16..=32] "bits of a counter";
-        /// The edge of a bin.
+        /// Whether an ACK at the end of a bin belongs to that bin or to the next.
         pub boundary: Boundary = Boundary::Closed, "edge" [] "whether an ACK at the end of a bin closes it";
         /// Ignore samples in the first second of a CUBIC epoch, as the kernel versions do.
         pub skip_young_epoch: bool = false, "epoch" [] "ignore samples in the first second of an avoidance epoch";
