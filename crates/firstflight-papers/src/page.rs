@@ -3,6 +3,7 @@
 
 use crate::{Chapter, Count, Figure, Gate, Point, Reproduction, Row, Verdict, gate_words};
 use firstflight_lab::report::html::{Page, STILL_SCRIPTS, STILL_STYLE};
+use firstflight_lab::stats::resample::RESAMPLES;
 use firstflight_table::markdown::Dialect;
 use firstflight_table::{Document, Kind, Marked, Span, Table, Text, Tone, html};
 use serde::Serialize;
@@ -298,10 +299,9 @@ impl Reproduction {
              (*-*); *quoted* claims are not measured. Verdicts state size: *confirmed in size* is a significant effect inside the\n\
              accepted band (without a band: two thirds to one and a half times the published effect); *same direction, smaller* or *larger*\n\
              gives both numbers; *not seen* is an effect whose 95 % interval includes no effect, or a condition that is not met;\n\
-             *opposite* is significant in the other direction. Intervals are from a paired bootstrap with {} resamples over seeds (laboratory)\n\
+             *opposite* is significant in the other direction. Intervals are from a paired bootstrap with {RESAMPLES} resamples over seeds (laboratory)\n\
              or connections (populations), each row on its own: of a hundred directions without a real effect, two or three would\n\
-             be seen by chance.",
-            crate::RESAMPLES
+             be seen by chance."
         ));
         out.paragraph("Rows by verdict:");
         out.table(self.counts());
