@@ -2,7 +2,7 @@
 //! text of a terminal.
 
 use crate::{Chapter, Count, Figure, Gate, Point, Reproduction, Row, Verdict, gate_words};
-use firstflight_lab::report::html::{Page, STILL_SCRIPTS, STILL_STYLE};
+use firstflight_lab::report::html::{AGAIN, DOCUMENT_STYLE, Page, STILL_SCRIPTS, STILL_STYLE};
 use firstflight_lab::stats::resample::RESAMPLES;
 use firstflight_table::markdown::Dialect;
 use firstflight_table::{Document, Kind, Marked, Span, Table, Text, Tone, html};
@@ -12,7 +12,7 @@ use serde::Serialize;
 const PAGE: Page<'_> = Page {
     kind: "reproduce",
     skip: "summary",
-    styles: &[STILL_STYLE, include_str!("page/reproduce.css")],
+    styles: &[STILL_STYLE, DOCUMENT_STYLE, include_str!("page/reproduce.css")],
     body: "",
     common: STILL_SCRIPTS,
     scripts: &[include_str!("page/reproduce_charts.js"), include_str!("page/reproduce.js")],
@@ -32,11 +32,6 @@ struct Pictures<'a> {
     name: &'static str,
     figures: &'a [Figure],
 }
-
-/// The end of the page; its script fills in the command.
-const AGAIN: &str = "<section aria-labelledby=\"again\"><h2 id=\"again\">Run it again</h2><p class=\"how\">The same command with the same version gives the \
-     same numbers, on any machine, with any number of threads.</p><div class=\"command\"><pre id=\"command\" tabindex=\"0\"></pre>\
-     <button type=\"button\" id=\"copy\" class=\"quiet no-print\">Copy</button></div></section>\n";
 
 /// Columns for a document's table.
 const COLUMNS: [(&str, Kind); 7] = [
