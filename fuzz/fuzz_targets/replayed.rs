@@ -6,6 +6,7 @@ use firstflight_log::{Extent, Fault};
 use firstflight_replay::replay::{Named, Replay, Settings};
 use firstflight_replay::results::Results;
 use firstflight_replay::run::Tried;
+use firstflight_replay::tables;
 use std::io::{Cursor, Read};
 
 /// Reads bytes as a file.
@@ -16,7 +17,7 @@ pub(super) fn check(
     follow(Box::new(Cursor::new(bytes.to_vec())), read);
 }
 
-/// One input in so many is drawn as well: a page costs more than all the rest.
+/// One input in so many is shown as well: tables cost more than all the rest.
 const DRAWN: u64 = 16;
 
 /// Reads, and looks at what comes out.
@@ -48,7 +49,9 @@ pub(super) fn follow(
     }
     let _ = firstflight_replay::population::to_toml(&entries, "");
     if results.connections.first().is_some_and(|row| row.bytes % DRAWN == 0) {
-        let data = firstflight_replay::report::Data::new(&results, &[], "");
-        let _ = data.to_json();
+        let shown = tables::connections(&results, usize::MAX, true);
+        assert_eq!(shown.len(), results.connections.len(), "a line per connection");
+        let _ = (results.to_json(), tables::captured(&results), tables::shares(&results));
+        let _: Vec<_> = results.connections.iter().map(tables::startups).collect();
     }
 }

@@ -9,10 +9,9 @@ use firstflight_lab::Error;
 use firstflight_lab::compare::{Keep, Watch};
 use firstflight_lab::measures::Cell;
 use firstflight_lab::repeat::SummaryRow;
-use firstflight_lab::report::Value;
 use firstflight_lab::request::{Answer, Asked, CompareRequest, from_pairs};
 use firstflight_lab::sharing::{SharedFlowRow, SharingRow};
-use firstflight_lab::table::{TIME_RATIO, change, figure};
+use firstflight_lab::table::{FIRST_MEASURE, cell_words};
 use firstflight_lab::trial::{EpisodeRow, TrialRow, ms};
 use pyo3::prelude::*;
 
@@ -195,26 +194,18 @@ impl Comparison {
     /// The printed table: columns, and rows of cells.
     fn shown(&self) -> (Vec<Shown>, Vec<ShownRow>) {
         let table = self.inner.table();
-        let columns = table
-            .columns
-            .iter()
-            .map(|column| (column.label.clone(), column.unit.clone(), column.explanation.clone()))
-            .collect();
-        let rows = table.rows.iter().map(|row| {
-            let cells = table.columns.iter().enumerate().map(|(index, column)| {
-                let text = match &row.values[index] {
-                    Value::Number(value) if column.key == TIME_RATIO => change(*value),
-                    Value::Number(value) => figure(*value, &column.unit),
-                    Value::Text(text) => text.clone(),
-                    Value::Missing => "-".into(),
-                };
-                let near = if row.near.contains(&column.key) { " ≈" } else { "" };
-                let text = text + near;
-                (text, row.best.contains(&column.key))
+        let columns = table.columns().iter().skip(FIRST_MEASURE);
+        let columns =
+            columns.map(|column| (column.name.clone(), column.unit.clone(), column.doc.clone()));
+        let rows = (0..table.len()).map(|row| {
+            let cells = (FIRST_MEASURE..table.columns().len()).map(|at| {
+                let look = table.look(row, at);
+                let near = if look.near { " ≈" } else { "" };
+                (cell_words(&table, row, at) + near, look.bold)
             });
-            (row.arm.clone(), cells.collect())
+            (cell_words(&table, row, 0), cells.collect())
         });
-        (columns, rows.collect())
+        (columns.collect(), rows.collect())
     }
 
     /// The report, one self-contained HTML page; it names `command` as its source.

@@ -1,7 +1,7 @@
 """The report of `firstflight compare` in a real browser.
 
 FIRSTFLIGHT_REPORT names the page; make one first, for instance with
-`cargo run -p firstflight-lab --example report_demo /tmp/report.html`.
+`firstflight compare --repeat 5 --report /tmp/report.html`.
 `make browser` makes one, finds a browser and runs this.
 """
 

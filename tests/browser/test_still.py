@@ -182,11 +182,12 @@ def test_inner_signals_are_drawn_when_they_are_asked_for(replay):
 def test_a_diff_shows_every_change_with_its_direction(diff):
     changes = diff.data["diff"]["changes"]
     assert changes
-    assert len(diff.all("#tables tbody tr")) == len(changes)
-    senses = [cell.text.split(" ")[0] for cell in diff.all("#tables tbody td:last-child")]
+    rows = "section[aria-labelledby=changes] table.rows tbody"
+    assert len(diff.all(f"{rows} tr")) == len(changes)
+    senses = [cell.get_property("textContent").split(" ")[0] for cell in diff.all(f"{rows} td:last-child")]
     told = ["" if one["sense"] == "other" else one["sense"] for one in changes]
     assert [sense for sense in senses if sense != "in"] == [sense for sense in told if sense]
-    assert any(diff.data["differences"]), "several seeds give intervals"
+    assert diff.all(f"{rows} .remark"), "several seeds give intervals"
 
 
 def test_every_picture_and_series_of_the_reproductions_is_drawn(reproduction):

@@ -1,13 +1,13 @@
 //! `firstflight check`: compares a result with a stored baseline, for CI.
 
-use crate::diff::{self, CHANGE};
+use crate::diff;
 use crate::done::Done;
 use crate::fit::brief;
 use crate::output::{Columns, Files, Output, fitted, produce};
 use crate::terminal::{note, width, wrap};
 use clap::Args;
 use firstflight_lab::Error;
-use firstflight_lab::diff::Setting;
+use firstflight_lab::diff::{CHANGE_COLUMNS, Setting, number, percent};
 use firstflight_lab::tolerance::{Judged, junit, tolerances};
 use firstflight_table::{Kind, Marked, Table};
 use serde_json::json;
@@ -82,16 +82,16 @@ impl Output for Shown<'_> {
 
     fn sheets(&self) -> Vec<Table> {
         // The first column is never dropped, and the verdict should not be.
-        let columns = CHANGE.into_iter().chain([("on", Kind::Name)]);
+        let columns = CHANGE_COLUMNS.into_iter().chain([("on", Kind::Name)]);
         let mut sheet = Table::new("verdicts", columns).dropping(&["on", "before", "after"]);
         for one in self.judged {
             let verdict = one.failure.as_deref().unwrap_or("within");
             sheet.row([
                 Marked::from(one.arm.as_str()),
                 one.measure.as_str().into(),
-                diff::number(one.before).into(),
-                diff::number(one.after).into(),
-                diff::percent(one.change_pct).into(),
+                number(one.before).into(),
+                number(one.after).into(),
+                percent(one.change_pct).into(),
                 Marked::from(verdict).bold(one.failure.is_some()),
                 one.of.as_str().into(),
             ]);

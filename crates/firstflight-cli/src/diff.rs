@@ -8,10 +8,9 @@ use crate::run::command_line;
 use crate::terminal::{width, wrap};
 use clap::{Args, ValueEnum};
 use firstflight_lab::Error;
-use firstflight_lab::diff::{Change, Diff, Sense};
-use firstflight_lab::table::change;
+use firstflight_lab::diff::{Change, Diff, change_table};
 use firstflight_path::input;
-use firstflight_table::{Kind, Marked, Table};
+use firstflight_table::Table;
 use std::path::{Path, PathBuf};
 
 #[derive(Args, Debug)]
@@ -100,16 +99,6 @@ impl Shown<'_> {
     }
 }
 
-/// Columns for a measure of two results; [`crate::check`] judges them, `diff` shows them.
-pub(crate) const CHANGE: [(&str, Kind); 6] = [
-    ("arm", Kind::Name),
-    ("measure", Kind::Name),
-    ("before", Kind::Number),
-    ("after", Kind::Number),
-    ("change", Kind::Number),
-    ("verdict", Kind::Name),
-];
-
 impl Output for Shown<'_> {
     fn text(&self) -> String {
         let diff = self.diff;
@@ -143,22 +132,7 @@ impl Output for Shown<'_> {
     }
 
     fn sheets(&self) -> Vec<Table> {
-        let mut sheet = Table::new("what differs", CHANGE).dropping(&["before", "after"]);
-        let mut last = ("", "");
-        for change in self.changes() {
-            let arm = if last == (&change.of, &change.arm) { "" } else { &change.arm };
-            last = (&change.of, &change.arm);
-            let decides = matches!(change.sense, Sense::Worse | Sense::Better);
-            sheet.row([
-                Marked::from(arm),
-                change.measure.as_str().into(),
-                number(change.before).into(),
-                number(change.after).into(),
-                Marked::from(percent(change.change_pct)).bold(decides),
-                told(change).into(),
-            ]);
-        }
-        vec![sheet]
+        vec![change_table(self.changes(), false).titled("what differs")]
     }
 
     fn rows(&self) -> Table {
@@ -171,32 +145,5 @@ impl Output for Shown<'_> {
 
     fn json(&self) -> Result<String, Error> {
         pretty(serde_json::to_string_pretty(self.diff))
-    }
-}
-
-pub(crate) fn number(value: Option<f64>) -> String {
-    match value {
-        None => "-".to_owned(),
-        Some(value) if value.fract() == 0.0 && value.abs() < 1e15 => format!("{value:.0}"),
-        Some(value) if value.abs() >= 100.0 => format!("{value:.1}"),
-        Some(value) => format!("{value:.4}"),
-    }
-}
-
-pub(crate) fn percent(change_pct: Option<f64>) -> String {
-    change_pct.map_or("-".to_owned(), |percent| format!("{} %", change(percent)))
-}
-
-fn told(change: &Change) -> String {
-    let word = match change.sense {
-        Sense::Better => "better",
-        Sense::Worse => "worse",
-        Sense::Within => "within its margin",
-        Sense::Unclear => "unclear",
-        Sense::Other => "",
-    };
-    match (change.pairs, word) {
-        (0 | 1, word) => word.to_owned(),
-        (pairs, word) => format!("{word} in {} of {pairs}", change.changed).trim().to_owned(),
     }
 }

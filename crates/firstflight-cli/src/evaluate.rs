@@ -15,7 +15,7 @@ use firstflight_lab::arms::NamedArm;
 use firstflight_lab::request::seed;
 use firstflight_lab::{Error, Testbeds, parse_arms};
 use firstflight_path::input::{MOST_TEXT, read_text};
-use firstflight_table::{Cell as Datum, Document, Kind, Marked, Table, Tone};
+use firstflight_table::{Cell as Datum, Document, Kind, Table};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -191,7 +191,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     }
     let older = options.against.as_deref().map(older).transpose()?;
     let files = Files { json: options.json.as_ref(), others: &options.outputs() };
-    let columns = Columns::Known((Table::new("", COLUMNS).names(), RAW.map(str::to_owned).into()));
+    let columns = Columns::Known((Report::columns(), RAW.map(str::to_owned).into()));
     let run = || measured(options, &evaluation, job.packets, older.as_ref());
     let done = produce(&files, columns, run, |done, option| {
         let Shown { report, places, changes } = done;
@@ -435,23 +435,7 @@ impl Output for OneCell {
         let head = format!("{}: {}, seed {}", place.cell, place.about, place.seed);
         let mut out = Document::titled("", head);
         out.paragraph(place.path.as_str());
-        let seats: Vec<String> = self.0.runs.iter().map(|run| run.seat.clone()).collect();
-        let names = ["metric", "of", "window"].map(|name| (name.to_owned(), Kind::Name));
-        let columns = names.into_iter().chain(seats.into_iter().map(|seat| (seat, Kind::Number)));
-        let mut sheet = Table::new("", columns);
-        for number in &self.0.figures {
-            let shown = |value: Option<f64>| {
-                value.map_or("-".to_owned(), |value| format!("{} {}", figure(value), number.unit))
-            };
-            sheet.row([
-                number.metric.clone(),
-                number.of.clone(),
-                number.window.to_owned(),
-                shown(number.value).trim().to_owned(),
-                shown(number.baseline).trim().to_owned(),
-            ]);
-        }
-        out.table(sheet);
+        out.table(place.table());
         out
     }
 
@@ -486,14 +470,6 @@ struct Shown {
     changes: Vec<Change>,
 }
 
-const COLUMNS: [(&str, Kind); 5] = [
-    ("section", Kind::Name),
-    ("criterion", Kind::Prose),
-    ("RFC", Kind::Prose),
-    ("verdict", Kind::Name),
-    ("decided by", Kind::Prose),
-];
-
 /// Columns for every rule in every cell.
 const RAW: [&str; 22] = [
     "section",
@@ -520,26 +496,11 @@ const RAW: [&str; 22] = [
     "basis",
 ];
 
-fn tone(verdict: Verdict) -> Option<Tone> {
-    match verdict {
-        Verdict::Concern => Some(Tone::Bad),
-        Verdict::Undecided => Some(Tone::Fair),
-        Verdict::Pass => Some(Tone::Good),
-        _ => None,
-    }
-}
-
 impl Output for Shown {
     fn document(&self) -> Document {
         let report = &self.report;
         let mut out = Document::titled("", report.summary());
-        let mut table = Table::new(report.summary(), COLUMNS).dropping(&["RFC"]);
-        for row in &report.criteria {
-            let verdict = Marked::from(row.verdict.name()).tone(tone(row.verdict));
-            let words = [&row.section, &row.title, &row.strength].map(Marked::from);
-            table.row(words.into_iter().chain([verdict, row.decided().into()]));
-        }
-        out.table(table);
+        out.table(report.table());
         for (sentence, command) in report.sentences() {
             out.items([sentence]);
             out.code(command);

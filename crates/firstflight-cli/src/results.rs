@@ -2,10 +2,9 @@
 
 use crate::fit::{Layout, asked};
 use firstflight_lab::Plan;
-use firstflight_lab::report::{Column, Row, Table as Results, Value};
-use firstflight_lab::table::{TIME_RATIO, added, change, figure};
+use firstflight_lab::table::{FIRST_MEASURE, TIME_RATIO, added, cell_words, change};
 use firstflight_table::terminal::is_meant;
-use firstflight_table::{Kind, Marked, Table};
+use firstflight_table::{Column, Kind, Marked, Table};
 
 /// Columns that are dropped first if not all fit: values that follow from others, then the exit
 /// from startup, then its effect on the path.
@@ -15,9 +14,9 @@ const FIRST_TO_GO: &[&str] =
 /// The header for a column of results.
 fn header(column: &Column) -> String {
     if column.unit.is_empty() || column.unit == "bytes" {
-        return column.label.clone();
+        return column.name.clone();
     }
-    format!("{}\n{}", column.label, column.unit)
+    format!("{}\n{}", column.name, column.unit)
 }
 
 /// Columns that are shown only by `--columns` and `--wide`.
@@ -26,40 +25,36 @@ const ON_REQUEST: &[&str] = &["limited by", "responsiveness"];
 /// True if the table shows this column by default, where the terminal is wide enough.
 fn is_shown(column: &Column) -> bool {
     let Layout { wide, columns, .. } = asked();
-    wide || !ON_REQUEST.contains(&column.label.as_str())
-        || columns.iter().any(|word| is_meant(&column.label, word))
+    wide || !ON_REQUEST.contains(&column.name.as_str())
+        || columns.iter().any(|word| is_meant(&column.name, word))
 }
 
 /// The sheet for a table of results: one row per arm, with the best value of each column marked.
-pub(crate) fn sheet(title: &str, table: &Results) -> Table {
+pub(crate) fn sheet(title: &str, table: &Table) -> Table {
+    let columns = table.columns();
     let shown: Vec<usize> =
-        (0..table.columns.len()).filter(|index| is_shown(&table.columns[*index])).collect();
-    let headers = shown.iter().map(|index| (header(&table.columns[*index]), Kind::Number));
+        (FIRST_MEASURE..columns.len()).filter(|at| is_shown(&columns[*at])).collect();
+    let headers = shown.iter().map(|at| (header(&columns[*at]), Kind::Number));
     let headers = std::iter::once(("arm".to_owned(), Kind::Name)).chain(headers);
     let mut sheet = Table::new(title, headers).dropping(FIRST_TO_GO).marked();
-    for row in &table.rows {
-        let cells = shown.iter().map(|index| cell(table, row, *index));
-        sheet.row(std::iter::once(Marked::from(row.arm.as_str())).chain(cells));
+    for row in 0..table.len() {
+        let cells = shown.iter().map(|at| cell(table, row, *at));
+        sheet.row(std::iter::once(Marked::from(table.get(row, 0))).chain(cells));
     }
     sheet
 }
 
-fn cell(table: &Results, row: &Row, index: usize) -> Marked<'static> {
-    let column = &table.columns[index];
-    let text = match &row.values[index] {
-        Value::Number(value) if column.key == TIME_RATIO => change(*value),
-        Value::Number(value) => figure(*value, &column.unit),
-        Value::Text(text) => text.clone(),
-        Value::Missing => "-".into(),
-    };
+fn cell(table: &Table, row: usize, at: usize) -> Marked<'static> {
+    let text = cell_words(table, row, at);
+    let look = table.look(row, at);
     // The extremes over the trials are in the report.
-    let text = match row.spread.get(index).copied().flatten() {
-        Some(spread) if column.key == TIME_RATIO => {
-            format!("{text} ({} to {})", change(spread.low), change(spread.high))
+    let text = match look.range {
+        Some([low, high]) if table.columns()[at].key == TIME_RATIO => {
+            format!("{text} ({} to {})", change(low), change(high))
         }
         _ => text,
     };
-    Marked::from(text).bold(row.best.contains(&column.key)).near(row.near.contains(&column.key))
+    Marked::from(text).bold(look.bold).near(look.near)
 }
 
 /// Adds the columns that appear only in tables of several trials.

@@ -72,17 +72,22 @@ impl Report {
     }
 }
 
-fn section(annex: &mut Document, criterion: &CriterionRow) {
+/// The heading of a criterion, its verdict, and how it was examined.
+pub(crate) fn criterion_words(out: &mut Document, criterion: &CriterionRow) {
     let CriterionRow { section, title, verdict, strength, .. } = criterion;
     let reason = criterion.reason.as_ref().map_or(String::new(), |why| format!("; {why}"));
-    annex.heading(2, section, format!("{section}: {title}"));
-    annex.paragraph(format!("Verdict: {}{reason} (RFC 9743: {strength}).", verdict.name()));
+    out.heading(2, section, format!("{section}: {title}"));
+    out.paragraph(format!("Verdict: {}{reason} (RFC 9743: {strength}).", verdict.name()));
     if !criterion.about.is_empty() {
-        annex.paragraph(criterion.about.as_str());
+        out.paragraph(criterion.about.as_str());
     }
     let ours = criterion.ours.iter().map(|line| format!("Convention: {line}."));
     let missing = criterion.missing.iter().map(|line| format!("Not run: {line}."));
-    annex.items(ours.chain(missing));
+    out.items(ours.chain(missing));
+}
+
+fn section(annex: &mut Document, criterion: &CriterionRow) {
+    criterion_words(annex, criterion);
     let rules = by_rule(&criterion.judges);
     if !rules.is_empty() {
         let columns = ["Measure", "Cells", "Worst cell", "Value", "Baseline", "Difference"];
@@ -95,7 +100,7 @@ fn section(annex: &mut Document, criterion: &CriterionRow) {
     for question in &criterion.author {
         annex.paragraph(format!("AUTHOR: {question}"));
     }
-    if *verdict == Verdict::Concern {
+    if criterion.verdict == Verdict::Concern {
         annex.paragraph("AUTHOR: Explain this finding, or why it is harmless.");
     }
 }

@@ -7,8 +7,10 @@
 
 use crate::measures::{Better, Column, Holds, columns};
 use crate::stats::{Interval, student};
+use crate::table::change as signed;
 use crate::trial::TrialRow;
 use firstflight_path::Error;
+use firstflight_table::{Kind, Marked, Table, Tone};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -136,6 +138,79 @@ impl Change {
             || name.starts_with("exit")
             || OF_TESTS.iter().any(|(_, of_test, ..)| name == *of_test)
     }
+
+    fn tone(&self) -> Option<Tone> {
+        match self.sense {
+            Sense::Better => Some(Tone::Good),
+            Sense::Worse => Some(Tone::Bad),
+            _ => None,
+        }
+    }
+
+    /// The direction in words, with the number of pairs that changed.
+    fn verdict(&self) -> String {
+        let word = match self.sense {
+            Sense::Better => "better",
+            Sense::Worse => "worse",
+            Sense::Within => "within its margin",
+            Sense::Unclear => "unclear",
+            Sense::Other => "",
+        };
+        match (self.pairs, word) {
+            (0 | 1, word) => word.to_owned(),
+            (pairs, word) => format!("{word} in {} of {pairs}", self.changed).trim().to_owned(),
+        }
+    }
+}
+
+/// Columns for a measure of two results.
+pub const CHANGE_COLUMNS: [(&str, Kind); 6] = [
+    ("arm", Kind::Name),
+    ("measure", Kind::Name),
+    ("before", Kind::Number),
+    ("after", Kind::Number),
+    ("change", Kind::Number),
+    ("verdict", Kind::Name),
+];
+
+/// The changes as a table; with `intervals`, below each change the difference with its interval, and
+/// verdicts in colour.
+pub fn change_table<'a>(changes: impl Iterator<Item = &'a Change>, intervals: bool) -> Table {
+    let mut table = Table::new("", CHANGE_COLUMNS).dropping(&["before", "after"]);
+    let mut last = ("", "");
+    for change in changes {
+        let arm = if last == (&change.of, &change.arm) { "" } else { &change.arm };
+        last = (&change.of, &change.arm);
+        let decides = matches!(change.sense, Sense::Worse | Sense::Better);
+        let difference = change.difference.filter(|_| intervals).map_or(String::new(), |of| {
+            let [value, low, high] = [of.value, of.low, of.high].map(|end| number(Some(end)));
+            format!("\n{value} [{low}, {high}]")
+        });
+        table.row([
+            Marked::from(arm),
+            change.measure.as_str().into(),
+            number(change.before).into(),
+            number(change.after).into(),
+            Marked::from(percent(change.change_pct) + &difference).bold(decides),
+            Marked::from(change.verdict()).tone(change.tone().filter(|_| intervals)),
+        ]);
+    }
+    table
+}
+
+/// A value in such a table.
+pub fn number(value: Option<f64>) -> String {
+    match value {
+        None => "-".to_owned(),
+        Some(value) if value.fract() == 0.0 && value.abs() < 1e15 => format!("{value:.0}"),
+        Some(value) if value.abs() >= 100.0 => format!("{value:.1}"),
+        Some(value) => format!("{value:.4}"),
+    }
+}
+
+/// A relative change in such a table.
+pub fn percent(change_pct: Option<f64>) -> String {
+    change_pct.map_or("-".to_owned(), |percent| format!("{} %", signed(percent)))
 }
 
 /// A setting that differs.

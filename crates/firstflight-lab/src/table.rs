@@ -1,15 +1,23 @@
 //! The table of a comparison, for terminal and report: the shown measures, as medians over the
 //! trials.
+//!
+//! Its first columns are the arm and the arm in full. The others hold numbers in the unit of their
+//! column, with their range over the trials, or words.
 
 use crate::arms::NamedArm;
 use crate::compare::Comparison;
 use crate::measures::{self, Cell, Field, Holds, Measure, Shown};
 use crate::repeat::{Repeats, logs};
-use crate::report::{Better, Column, Row, Spread, Table, Value};
 use crate::stats::Summary;
 use crate::stats::pairs::{Mark, Pairs};
 use crate::trial::TrialRow;
+use firstflight_table::{Better, Column, Kind, Marked, Table};
 use std::borrow::Cow;
+
+pub use firstflight_table::text::figure;
+
+/// Index of the first column that holds a measure.
+pub const FIRST_MEASURE: usize = 2;
 
 /// A column, and the place of its values in a row.
 struct Of {
@@ -43,31 +51,40 @@ impl Of {
         self.shown.key.starts_with("ttlb")
     }
 
+    fn column(&self) -> Column {
+        let Shown { key, label, unit } = self.shown;
+        let measure = self.column.measure;
+        column(key, label, unit, measure.better, measure.summary())
+    }
+
     /// The cell of an arm: the median with its extremes, or the texts by frequency.
-    fn cell(&self, trials: &[impl Field], limit_ms: f64) -> (Value, Option<Spread>) {
+    fn cell(&self, trials: &[impl Field], limit_ms: f64) -> Marked<'static> {
         if self.column.measure.holds == Holds::Text {
-            return (words(trials, &self.column.path).map_or(Value::Missing, Value::Text), None);
+            return words(trials, &self.column.path).into();
         }
-        let values = self.numbers(trials, limit_ms);
-        let summary = Summary::of(values.into_iter().flatten());
-        let spread = summary.map(|summary| Spread { low: summary.low, high: summary.high });
-        let value = summary.map_or(Value::Missing, |summary| Value::Number(summary.median));
+        let Some(Summary { median, low, high, .. }) =
+            Summary::of(self.numbers(trials, limit_ms).into_iter().flatten())
+        else {
+            return Marked::default();
+        };
         let missing = |row: &&_| Field::cell(*row, &self.column.path).number().is_none();
         let limit = self.limit(trials, limit_ms);
         let unfinished = limit.map_or(0, |_| trials.iter().filter(missing).count());
-        let value = match limit {
-            Some(limit) if !self.is_time() => bounded(value, unfinished, limit),
-            _ => within(value, unfinished, trials.len(), limit_ms),
+        let range = (trials.len() > 1).then_some([low, high]);
+        let cell = match limit {
+            Some(limit) if !self.is_time() => bounded(median, unfinished, limit),
+            _ => within(median, unfinished, trials.len(), limit_ms),
         };
-        (value, spread)
+        cell.range(range)
     }
 
-    /// Marks the arms by their trials: the best one, or those that cannot be distinguished from it.
-    fn mark(&self, rows: &mut [Row], values: &[Vec<Option<f64>>], competing: &[bool]) {
+    /// Marks of the arms by their trials: the best one, or those that cannot be distinguished from
+    /// it.
+    fn marks(&self, values: &[Vec<Option<f64>>], competing: &[bool]) -> Vec<Mark> {
         let sign = match self.column.measure.better {
             Better::Low => 1.0,
             Better::High => -1.0,
-            Better::None => return,
+            Better::None => return vec![Mark::None; values.len()],
         };
         let known: Vec<bool> = values
             .iter()
@@ -79,33 +96,50 @@ impl Of {
             .map(|arm| arm.iter().map(|value| sign * value.unwrap_or(0.0)).collect())
             .collect();
         let values = if self.is_time() { logs(&values) } else { values };
-        for (row, mark) in rows.iter_mut().zip(Pairs::of(&values).marks(&known)) {
-            match mark {
-                Mark::Best => row.best.push(self.shown.key.into()),
-                Mark::Near => row.near.push(self.shown.key.into()),
-                Mark::None => {}
-            }
-        }
+        Pairs::of(&values).marks(&known)
     }
 }
 
 /// A multiple of the ideal time, shown as a bound if the limit stopped the trial in the middle.
-fn bounded(value: Value, unfinished: usize, limit: f64) -> Value {
-    let Value::Number(times) = value else { return value };
+fn bounded(times: f64, unfinished: usize, limit: f64) -> Marked<'static> {
     if unfinished > 0 && times >= limit {
-        return Value::Text(format!(">= {}", figure(limit, "")));
+        return format!(">= {}", figure(limit, "")).into();
     }
-    value
+    times.into()
+}
+
+/// Marks of the arms by one trial each: all tied arms are best, but a column in which every arm has
+/// the same value has no best arm.
+fn best(values: &[Option<f64>], better: Better, competing: &[bool]) -> Vec<Mark> {
+    let competes = |(value, competes): (&Option<f64>, &bool)| {
+        value.filter(|value| *competes && value.is_finite())
+    };
+    let values: Vec<Option<f64>> = values.iter().zip(competing).map(competes).collect();
+    let known = || values.iter().flatten().copied();
+    let (low, high) =
+        (known().fold(f64::INFINITY, f64::min), known().fold(f64::NEG_INFINITY, f64::max));
+    let end = match better {
+        Better::Low => low,
+        Better::High => high,
+        Better::None => f64::NAN,
+    };
+    let is_best = |value: f64| low < high && value.total_cmp(&end).is_eq();
+    let mark = |value: &Option<f64>| value.is_some_and(is_best);
+    values.iter().map(|value| if mark(value) { Mark::Best } else { Mark::None }).collect()
+}
+
+fn column(key: &str, label: &str, unit: &str, better: Better, doc: &str) -> Column {
+    let [key, name, unit, doc] = [key, label, unit, doc].map(str::to_owned);
+    Column { name, key, unit, kind: Kind::Number, better, doc }
 }
 
 /// A time, shown as a bound if the limit stopped some of the trials.
-fn within(value: Value, unfinished: usize, trials: usize, limit_ms: f64) -> Value {
-    let Value::Number(ms) = value else { return value };
+fn within(ms: f64, unfinished: usize, trials: usize, limit_ms: f64) -> Marked<'static> {
     let of = if trials > 1 { format!(" ({unfinished})") } else { String::new() };
     match unfinished {
-        0 => value,
-        _ if ms >= limit_ms => Value::Text(format!(">= {} s{of}", limit_ms / 1e3)),
-        _ => Value::Text(format!("{}{of}", figure(ms, "ms"))),
+        0 => ms.into(),
+        _ if ms >= limit_ms => format!(">= {} s{of}", limit_ms / 1e3).into(),
+        _ => format!("{}{of}", figure(ms, "ms")).into(),
     }
 }
 
@@ -131,45 +165,44 @@ pub fn added(first: &str) -> [String; 2] {
     ["p95".to_owned(), format!("time vs {first}")]
 }
 
-/// Adds the percentile of the times, and the times relative to those of the first arm, after the
-/// times.
-fn add_repeats(table: &mut Table, repeats: &Repeats) {
-    let Some(behind) = table.columns.iter().position(|column| column.key == "ttlb_ms") else {
-        return;
-    };
-    let [p95, ratio] = added(table.rows.first().map_or("", |row| &row.arm));
-    let column = |key: &str, label: String, unit: &str, explanation: &str| Column {
-        key: key.into(),
-        label,
-        unit: unit.into(),
-        better: Better::None,
-        explanation: explanation.into(),
-    };
-    table.columns.insert(
-        behind + 1,
-        column("ttlb_p95_ms", p95, "ms", "completion time that 95 % of the trials do not exceed"),
-    );
-    table.columns.insert(
-        behind + 2,
-        column(
-            TIME_RATIO,
-            ratio,
-            "%",
-            "completion time against that of the first arm on the same seed: geometric mean over the seeds with its 95 % \
-             interval, which holds for all pairs of arms together",
-        ),
-    );
-    for (arm, row) in table.rows.iter_mut().enumerate() {
+/// Columns behind the times: their percentile, and the times relative to those of the first arm.
+fn of_repeats(
+    arms: &[(&NamedArm, &[impl Field])],
+    repeats: &Repeats,
+) -> [(Column, Vec<Marked<'static>>); 2] {
+    let [p95, ratio] = added(arms.first().map_or("", |(arm, _)| &arm.label));
+    let p95_of = |arm| {
         let (p95, unfinished) = repeats.p95(arm);
-        let p95 = within(Value::Number(p95), unfinished, repeats.trials(), repeats.limit_ms);
+        within(p95, unfinished, repeats.trials(), repeats.limit_ms)
+    };
+    let ratio_of = |arm| {
         let ratio = repeats.ratio(arm).map(|ratio| ratio.map(|ratio| 100.0 * (ratio - 1.0)));
-        row.values.insert(behind + 1, p95);
-        row.values
-            .insert(behind + 2, ratio.map_or(Value::Missing, |ratio| Value::Number(ratio.value)));
-        row.spread.insert(behind + 1, None);
-        let spread = ratio.map(|ratio| Spread { low: ratio.low, high: ratio.high });
-        row.spread.insert(behind + 2, spread);
-    }
+        let cell = Marked::from(ratio.map(|ratio| ratio.value));
+        cell.range(ratio.map(|ratio| [ratio.low, ratio.high]))
+    };
+    [
+        (
+            column(
+                "ttlb_p95_ms",
+                &p95,
+                "ms",
+                Better::None,
+                "completion time that 95 % of the trials do not exceed",
+            ),
+            (0..arms.len()).map(p95_of).collect(),
+        ),
+        (
+            column(
+                TIME_RATIO,
+                &ratio,
+                "%",
+                Better::None,
+                "completion time against that of the first arm on the same seed: geometric mean over the seeds with its 95 % \
+                 interval, which holds for all pairs of arms together",
+            ),
+            (0..arms.len()).map(ratio_of).collect(),
+        ),
+    ]
 }
 
 /// The table for records of any type: each arm with its trials.
@@ -178,40 +211,47 @@ pub(crate) fn table_of<'a, R: Field + 'a>(
     arms: impl Iterator<Item = (&'a NamedArm, &'a [R])>,
     repeats: &Repeats,
 ) -> Table {
-    let shown = shown(measures);
-    let columns = shown.iter().map(|Of { column, shown }| Column {
-        key: shown.key.into(),
-        label: shown.label.into(),
-        unit: shown.unit.into(),
-        better: column.measure.better,
-        explanation: column.measure.summary().into(),
-    });
-    let mut table = Table { columns: columns.collect(), rows: Vec::new() };
     let arms: Vec<(&NamedArm, &[R])> = arms.collect();
-    for (arm, trials) in &arms {
-        let (values, spread): (Vec<Value>, Vec<Option<Spread>>) =
-            shown.iter().map(|of| of.cell(trials, repeats.limit_ms)).unzip();
-        table.rows.push(Row {
-            arm: arm.label.clone(),
-            arm_full: arm.full(),
-            values,
-            spread,
-            ..Row::default()
+    let name = |key: &str| Column { kind: Kind::Name, ..column(key, key, "", Better::None, "") };
+    let mut columns = vec![
+        (name("arm"), arms.iter().map(|(arm, _)| Marked::from(arm.label.clone())).collect()),
+        (name("arm_full"), arms.iter().map(|(arm, _)| Marked::from(arm.full())).collect()),
+    ];
+    let several = repeats.trials() > 1;
+    let competing = repeats.competing();
+    for of in shown(measures) {
+        let values: Vec<Vec<Option<f64>>> =
+            arms.iter().map(|(_, trials)| of.numbers(trials, repeats.limit_ms)).collect();
+        let marks = if several {
+            of.marks(&values, &competing)
+        } else {
+            let firsts: Vec<Option<f64>> =
+                values.iter().map(|arm| arm.first().copied().flatten()).collect();
+            best(&firsts, of.column.measure.better, &competing)
+        };
+        let cells = arms.iter().zip(marks).map(|((_, trials), mark)| {
+            let cell = of.cell(trials, repeats.limit_ms);
+            cell.bold(mark == Mark::Best).near(mark == Mark::Near)
         });
-    }
-    if repeats.trials() > 1 {
-        let competing = repeats.competing();
-        for of in &shown {
-            let values: Vec<Vec<Option<f64>>> =
-                arms.iter().map(|(_, trials)| of.numbers(trials, repeats.limit_ms)).collect();
-            of.mark(&mut table.rows, &values, &competing);
+        columns.push((of.column(), cells.collect()));
+        if several && of.shown.key == "ttlb_ms" {
+            columns.extend(of_repeats(&arms, repeats));
         }
-        add_repeats(&mut table, repeats);
-    } else {
-        table.mark_best(&repeats.competing());
-        table.rows.iter_mut().for_each(|row| row.spread.clear());
     }
-    table
+    Table::of_columns("", columns)
+}
+
+/// The text of a cell, with as many digits as are meaningful.
+pub fn cell_words(table: &Table, row: usize, at: usize) -> String {
+    let column = &table.columns()[at];
+    match table.get(row, at) {
+        Cell::Text(text) => text.into_owned(),
+        cell => match cell.number() {
+            Some(value) if column.key == TIME_RATIO => change(value),
+            Some(value) => figure(value, &column.unit),
+            None => "-".into(),
+        },
+    }
 }
 
 /// The texts of the trials, the most frequent first.
@@ -243,20 +283,6 @@ pub fn change(percent: f64) -> String {
     if matches!(text.as_str(), "-0.0" | "+0.0") { "0.0".to_owned() } else { text }
 }
 
-/// A number for the table, with as many digits as are meaningful.
-pub fn figure(value: f64, unit: &str) -> String {
-    match unit {
-        _ if !value.is_finite() => "-".to_owned(),
-        "bytes" if value >= 1e6 => format!("{:.2} MB", value / 1e6),
-        "bytes" if value >= 1e3 => format!("{:.1} kB", value / 1e3),
-        "bytes" => format!("{value:.0} B"),
-        "ms" if value >= 10_000.0 => format!("{value:.0}"),
-        "ms" | "Mbit/s" => format!("{value:.1}"),
-        "RPM" => format!("{value:.0}"),
-        _ => format!("{value:.2}"),
-    }
-}
-
 /// Milliseconds in the usual units of time.
 pub(crate) fn time(ms: f64) -> String {
     if ms >= 10_000.0 {
@@ -265,5 +291,38 @@ pub(crate) fn time(ms: f64) -> String {
         format!("{:.2} s", ms / 1e3)
     } else {
         format!("{ms:.0} ms")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_of_each_column_is_marked() {
+        let (low, high, none) = (Better::Low, Better::High, Better::None);
+        let nan = f64::NAN;
+        #[rustfmt::skip]
+        let cases = [
+            ("less is better",               low,  [3.0, 1.0, 2.0], [false, true, false]),
+            ("more is better",               high, [3.0, 1.0, 2.0], [true, false, false]),
+            ("a column that describes",      none, [3.0, 1.0, 2.0], [false; 3]),
+            ("ties are all best",            low,  [1.0, 1.0, 2.0], [true, true, false]),
+            ("nothing to choose",            low,  [2.0, 2.0, 2.0], [false; 3]),
+            ("not a number takes no part",   low,  [nan, 1.0, 2.0], [false, true, false]),
+            ("one number alone is not best", low,  [nan, nan, 2.0], [false; 3]),
+        ];
+        for (name, better, values, expected) in cases {
+            let marks = best(&values.map(Some), better, &[true; 3]);
+            let marked: Vec<bool> = marks.iter().map(|mark| *mark == Mark::Best).collect();
+            assert_eq!(marked, expected, "{name}: {values:?}");
+        }
+        let competing = [true, false, true];
+        let marks = best(&[Some(3.0), Some(1.0), Some(2.0)], low, &competing);
+        assert_eq!(
+            marks,
+            [Mark::None, Mark::None, Mark::Best],
+            "an arm that does not compete is not the best"
+        );
     }
 }

@@ -180,10 +180,10 @@ fn latency(ours: &[Counted], base: &[Counted]) -> [(Interval, String); SHARES.le
     });
     std::array::from_fn(|share| {
         let [ours, base] = [&whole[0], &whole[1]].map(|quantiles| quantiles[share]);
-        let estimate = 100.0 * (ours / base - 1.0);
+        let value = 100.0 * (ours / base - 1.0);
         let (hit, hit_before) = (a.len(), b.len());
         let told = format!("{base:.0} and {ours:.0} ms, {hit_before} and {hit} responses hit");
-        (Interval { estimate, ..spread[share] }, told)
+        (Interval { value, ..spread[share] }, told)
     })
 }
 

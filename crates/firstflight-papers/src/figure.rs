@@ -128,7 +128,7 @@ impl Series {
         values: impl IntoIterator<Item = (f64, Interval)>,
     ) -> Series {
         let values: Vec<(f64, Interval)> =
-            values.into_iter().filter(|(_, value)| value.estimate.is_finite()).collect();
+            values.into_iter().filter(|(_, value)| value.value.is_finite()).collect();
         let span = |value: &Interval| {
             (!value.is_point() && value.low.is_finite() && value.high.is_finite())
                 .then_some([value.low, value.high])
@@ -138,7 +138,7 @@ impl Series {
             published: false,
             dots: false,
             hue: None,
-            points: values.iter().map(|(at, value)| [*at, value.estimate]).collect(),
+            points: values.iter().map(|(at, value)| [*at, value.value]).collect(),
             spans: values.iter().map(|(_, value)| span(value)).collect(),
         }
     }

@@ -79,11 +79,11 @@ pub enum Accept {
 impl Accept {
     pub(super) fn holds(self, interval: Interval) -> bool {
         match self {
-            Accept::Within(low, high) => (low..=high).contains(&interval.estimate),
+            Accept::Within(low, high) => (low..=high).contains(&interval.value),
             Accept::Above(bound) => interval.low > bound,
             Accept::Below(bound) => interval.high < bound,
-            Accept::AtMost(bound) => interval.estimate <= bound,
-            Accept::AtLeast(bound) => interval.estimate >= bound,
+            Accept::AtMost(bound) => interval.value <= bound,
+            Accept::AtLeast(bound) => interval.value >= bound,
             Accept::NotAbove(bound) => interval.low <= bound,
             Accept::NotBelow(bound) => interval.high >= bound,
         }

@@ -2,7 +2,8 @@
 //! text of a terminal.
 
 use crate::{Chapter, Count, Figure, Gate, Point, Reproduction, Row, Verdict, gate_words};
-use firstflight_lab::report::html::{Page, STILL_SCRIPTS, STILL_STYLE};
+use firstflight_lab::report::html::{AGAIN, DOCUMENT_STYLE, Page, STILL_SCRIPTS, STILL_STYLE};
+use firstflight_lab::stats::resample::RESAMPLES;
 use firstflight_table::markdown::Dialect;
 use firstflight_table::{Document, Kind, Marked, Span, Table, Text, Tone, html};
 use serde::Serialize;
@@ -11,7 +12,7 @@ use serde::Serialize;
 const PAGE: Page<'_> = Page {
     kind: "reproduce",
     skip: "summary",
-    styles: &[STILL_STYLE, include_str!("page/reproduce.css")],
+    styles: &[STILL_STYLE, DOCUMENT_STYLE, include_str!("page/reproduce.css")],
     body: "",
     common: STILL_SCRIPTS,
     scripts: &[include_str!("page/reproduce_charts.js"), include_str!("page/reproduce.js")],
@@ -31,11 +32,6 @@ struct Pictures<'a> {
     name: &'static str,
     figures: &'a [Figure],
 }
-
-/// The end of the page; its script fills in the command.
-const AGAIN: &str = "<section aria-labelledby=\"again\"><h2 id=\"again\">Run it again</h2><p class=\"how\">The same command with the same version gives the \
-     same numbers, on any machine, with any number of threads.</p><div class=\"command\"><pre id=\"command\" tabindex=\"0\"></pre>\
-     <button type=\"button\" id=\"copy\" class=\"quiet no-print\">Copy</button></div></section>\n";
 
 /// Columns for a document's table.
 const COLUMNS: [(&str, Kind); 7] = [
@@ -318,10 +314,9 @@ impl Reproduction {
              (*-*); *quoted* claims are not measured. Verdicts state size: *confirmed in size* is a significant effect inside the\n\
              accepted band (without a band: two thirds to one and a half times the published effect); *same direction, smaller* or *larger*\n\
              gives both numbers; *not seen* is an effect whose 95 % interval includes no effect, or a condition that is not met;\n\
-             *opposite* is significant in the other direction. Intervals are from a paired bootstrap with {} resamples over seeds (laboratory)\n\
+             *opposite* is significant in the other direction. Intervals are from a paired bootstrap with {RESAMPLES} resamples over seeds (laboratory)\n\
              or connections (populations), each row on its own: of a hundred directions without a real effect, two or three would\n\
-             be seen by chance.",
-            crate::RESAMPLES
+             be seen by chance."
         ));
         out.paragraph("Rows by verdict:");
         out.table(self.counts());

@@ -186,7 +186,7 @@ impl Row {
         unit: &'static str,
     ) -> Row {
         let ours = ours.into();
-        let known = ours.estimate.is_finite();
+        let known = ours.value.is_finite();
         let varies = known && !ours.is_point() && ours.low.is_finite() && ours.high.is_finite();
         let bounds = if varies {
             format!(" [{}, {}]", short(ours.low), short(ours.high))
@@ -195,11 +195,11 @@ impl Row {
         };
         Row {
             ours: if known {
-                format!("{}{unit}{bounds}", short(ours.estimate))
+                format!("{}{unit}{bounds}", short(ours.value))
             } else {
                 "not measured".into()
             },
-            measured: known.then_some(ours.estimate),
+            measured: known.then_some(ours.value),
             unit: unit.trim(),
             interval: varies.then_some([ours.low, ours.high]),
             accepted: "reported".into(),

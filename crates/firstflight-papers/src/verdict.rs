@@ -221,13 +221,13 @@ impl Effect {
 pub(crate) fn ratio(ours: Interval, published: Option<Published>) -> Option<f64> {
     let Published { value, neutral, .. } = published?;
     let zero = neutral.unwrap_or(0.0);
-    let ratio = (ours.estimate - zero) / (value - zero);
+    let ratio = (ours.value - zero) / (value - zero);
     ratio.is_finite().then_some(ratio)
 }
 
 /// The verdict on a number, from its checks and the published value.
 pub(crate) fn judge(ours: Interval, checks: &[Check], published: Option<Published>) -> Verdict {
-    if !ours.estimate.is_finite() {
+    if !ours.value.is_finite() {
         return Verdict::NotSeen;
     }
     if checks.iter().any(|check| check.gate == Gate::Unit) {
@@ -299,8 +299,8 @@ pub(crate) fn words(
     checks: &[Check],
     published: Option<Published>,
 ) -> String {
-    let seen = if ours.estimate.is_finite() {
-        format!("{}{unit}", brief(ours.estimate))
+    let seen = if ours.value.is_finite() {
+        format!("{}{unit}", brief(ours.value))
     } else {
         "nothing measured".to_owned()
     };
@@ -353,7 +353,7 @@ mod tests {
         checks: &[(Gate, Accept)],
         published: Option<Published>,
     ) -> (Verdict, String) {
-        let ours = Interval { estimate: ours.0, low: ours.1, high: ours.2 };
+        let ours = Interval { value: ours.0, low: ours.1, high: ours.2 };
         let checks: Vec<Check> =
             checks.iter().map(|&(gate, accept)| Check { gate, accept }).collect();
         let verdict = judge(ours, &checks, published);

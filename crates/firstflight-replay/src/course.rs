@@ -16,7 +16,7 @@ const RATES: usize = 700;
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Course {
     /// Number of the connection.
-    connection: usize,
+    pub(crate) connection: usize,
     /// End of the drawn period, ms.
     to_ms: f64,
     t_ms: Vec<f64>,

@@ -4,7 +4,7 @@
 //! [`replay::Replay`] is a sink for the readers of `firstflight_log`
 //! ([`read`](firstflight_log::read::read)): it drives an arm of `firstflight` per startup and
 //! collects what the ACKs reveal about the path. [`results::Results`] has the results as rows that
-//! serialize, [`report`] the contents of the page, and [`population`] a population file.
+//! serialize, [`tables`] what terminal and page show of them, and [`population`] a population file.
 //! `docs/replay.md` describes the formats and the terms.
 //!
 //! ```
@@ -37,6 +37,7 @@ pub mod line;
 pub mod meter;
 pub mod population;
 pub mod replay;
+#[cfg(feature = "advice")]
 pub mod report;
 pub mod results;
 pub mod run;
@@ -44,6 +45,7 @@ pub mod shown;
 pub mod signals;
 pub mod spread;
 pub mod summary;
+pub mod tables;
 
 /// The example of the crate's README.
 #[cfg(doctest)]

@@ -3,7 +3,7 @@
 
 use crate::document::{Block, Document, Span, Text};
 use crate::table::{Kind, Table, Tone};
-use crate::text::xml;
+use crate::text;
 use std::fmt::Write as _;
 
 /// The blocks as HTML: each heading of level 2 starts a `<section>`.
@@ -16,7 +16,7 @@ pub fn document(document: &Document) -> String {
                 out.push_str("</section>\n");
             }
             open = true;
-            let (anchor, title) = (xml(anchor), text(title));
+            let (anchor, title) = (id(anchor), words(title));
             let _ = writeln!(
                 out,
                 "<section aria-labelledby=\"{anchor}\"><h2 id=\"{anchor}\">{title}</h2>"
@@ -31,28 +31,38 @@ pub fn document(document: &Document) -> String {
     out
 }
 
+/// Text of an element or a quoted attribute, on one line; what would steer a reader is visible.
+fn xml(raw: &str) -> String {
+    text::xml(&text::cell(raw))
+}
+
+/// An anchor as an id, which has no spaces.
+fn id(anchor: &str) -> String {
+    xml(anchor).replace([' ', ','], "-")
+}
+
 fn block(out: &mut String, block: &Block) {
     let _ = match block {
         Block::Heading { level, anchor, title } => {
-            let id =
-                if anchor.is_empty() { String::new() } else { format!(" id=\"{}\"", xml(anchor)) };
-            writeln!(out, "<h{level}{id}>{}</h{level}>", text(title))
+            let anchor =
+                if anchor.is_empty() { String::new() } else { format!(" id=\"{}\"", id(anchor)) };
+            writeln!(out, "<h{level}{anchor}>{}</h{level}>", words(title))
         }
-        Block::Paragraph(words) => writeln!(out, "<p>{}</p>", text(words)),
-        Block::Warning(words) => writeln!(out, "<p class=\"bad\">{}</p>", text(words)),
+        Block::Paragraph(text) => writeln!(out, "<p>{}</p>", words(text)),
+        Block::Warning(text) => writeln!(out, "<p class=\"bad\">{}</p>", words(text)),
         Block::Note(lines) => lines
             .iter()
             .filter(|line| **line != Text::from(""))
-            .try_for_each(|words| writeln!(out, "<p class=\"how\">{}</p>", text(words))),
+            .try_for_each(|line| writeln!(out, "<p class=\"how\">{}</p>", words(line))),
         Block::Items(items) => {
             out.push_str("<ul>\n");
             for item in items {
-                let _ = writeln!(out, "<li>{}</li>", text(item));
+                let _ = writeln!(out, "<li>{}</li>", words(item));
             }
             writeln!(out, "</ul>")
         }
         Block::Code(code) => writeln!(out, "<pre tabindex=\"0\">{}</pre>", xml(code)),
-        Block::Chart(name) => writeln!(out, "<div class=\"figures\" id=\"{}\"></div>", xml(name)),
+        Block::Chart(name) => writeln!(out, "<div class=\"figures\" id=\"{}\"></div>", id(name)),
         Block::Table(of) => writeln!(out, "{}", table(of)),
         Block::Folded(summary, blocks) => {
             let _ = writeln!(out, "<details class=\"table\"><summary>{}</summary>", xml(summary));
@@ -64,9 +74,9 @@ fn block(out: &mut String, block: &Block) {
     };
 }
 
-fn text(text: &Text) -> String {
+fn words(text: &Text) -> String {
     let other = |span: &Span, text: String| match span {
-        Span::Link(_) => format!("<a href=\"#{text}\">{text}</a>"),
+        Span::Link(anchor) => format!("<a href=\"#{}\">{text}</a>", id(anchor)),
         Span::Cite(_) => format!("[{text}]"),
         _ => format!("<b>{text}</b>"),
     };
@@ -75,7 +85,7 @@ fn text(text: &Text) -> String {
 
 /// A table. On a narrow page every cell can show the name of its column, `data-l`; lines below the
 /// first are remarks.
-fn table(table: &Table) -> String {
+pub fn table(table: &Table) -> String {
     let class = |column: usize, tone: Option<Tone>| {
         let kind = match table.columns()[column].kind {
             Kind::Name => "name",
@@ -137,6 +147,7 @@ mod tests {
     fn sections_are_closed_and_nothing_foreign_is_an_element() {
         let mut page = Document::default();
         page.heading(2, "a", "A & B");
+        page.chart("rules-5.1, 5.2");
         page.paragraph(Text::from("see ").and(Span::Link("b".into())));
         let mut table = Table::new("", [("arm", Kind::Name), ("loss\n%", Kind::Number)]);
         table.row([
@@ -145,13 +156,14 @@ mod tests {
         ]);
         let mut inside = Document::default();
         inside.table(table);
-        page.folded("All rows", inside);
+        page.folded("All\u{202e} rows", inside);
         page.heading(2, "b", "B");
         assert_eq!(
             document(&page),
             "<section aria-labelledby=\"a\"><h2 id=\"a\">A &amp; B</h2>\n\
+             <div class=\"figures\" id=\"rules-5.1--5.2\"></div>\n\
              <p>see <a href=\"#b\">b</a></p>\n\
-             <details class=\"table\"><summary>All rows</summary>\n\
+             <details class=\"table\"><summary>All\\u202e rows</summary>\n\
              <table class=\"rows\"><thead><tr><th scope=\"col\" class=\"name\">arm</th>\
              <th scope=\"col\" class=\"number\">loss (%)</th></tr></thead><tbody>\n\
              <tr><td class=\"name\" data-l=\"arm:\">&lt;script&gt;</td>\

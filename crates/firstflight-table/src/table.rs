@@ -37,6 +37,8 @@ pub enum Better {
 pub struct Column {
     /// Name: a key in data, a heading for people, where a line break may stand in it.
     pub name: String,
+    /// Key in data of a column whose name is a heading; otherwise empty.
+    pub key: String,
     /// Unit; empty for a plain number or text, and in data, whose names contain the unit.
     pub unit: String,
     /// Kind.
@@ -201,6 +203,17 @@ impl Cell<'_> {
         };
     }
 
+    /// The value with text of its own.
+    fn into_owned(self) -> Cell<'static> {
+        match self {
+            Cell::Missing => Cell::Missing,
+            Cell::Text(text) => Cell::Text(text.into_owned().into()),
+            Cell::Whole(number) => Cell::Whole(number),
+            Cell::Real(number) => Cell::Real(number),
+            Cell::Flag(flag) => Cell::Flag(flag),
+        }
+    }
+
     fn into_text(self) -> String {
         match self {
             Cell::Missing => String::new(),
@@ -238,7 +251,7 @@ pub enum Tone {
 }
 
 /// Marks on a cell.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Look {
     /// The best of its column, or the decisive value.
     pub bold: bool,
@@ -246,6 +259,9 @@ pub struct Look {
     pub near: bool,
     /// Colour.
     pub tone: Option<Tone>,
+    /// Both ends of a number's range or interval, in its unit. A table for people has them in the
+    /// text of the cell.
+    pub range: Option<[f64; 2]>,
 }
 
 /// Mark for a value that is indistinguishable from the best.
@@ -290,6 +306,12 @@ impl Marked<'_> {
     pub fn tone(self, tone: Option<Tone>) -> Self {
         Self { look: Look { tone, ..self.look }, ..self }
     }
+
+    /// Sets both ends of the range.
+    #[must_use]
+    pub fn range(self, range: Option<[f64; 2]>) -> Self {
+        Self { look: Look { range, ..self.look }, ..self }
+    }
 }
 
 /// Values of a column.
@@ -301,6 +323,8 @@ enum Values {
     Whole(Vec<Option<i128>>),
     Real(Vec<Option<f64>>),
     Flag(Vec<Option<bool>>),
+    /// Values of several types.
+    Several(Vec<Cell<'static>>),
 }
 
 /// A list with `missing` values and then this one.
@@ -318,6 +342,7 @@ impl Values {
             Values::Whole(values) => values.len(),
             Values::Real(values) => values.len(),
             Values::Flag(values) => values.len(),
+            Values::Several(values) => values.len(),
         }
     }
 
@@ -329,6 +354,7 @@ impl Values {
             (Values::Whole(values), Cell::Missing) => values.push(None),
             (Values::Real(values), Cell::Missing) => values.push(None),
             (Values::Flag(values), Cell::Missing) => values.push(None),
+            (Values::Several(values), cell) => values.push(cell.into_owned()),
             (Values::Missing(count), Cell::Text(text)) => {
                 *self = Values::Text(started(*count, text.into_owned()));
             }
@@ -364,6 +390,7 @@ impl Values {
             Values::Whole(values) => values[row].map_or(Cell::Missing, Cell::Whole),
             Values::Real(values) => values[row].map_or(Cell::Missing, Cell::Real),
             Values::Flag(values) => values[row].into(),
+            Values::Several(values) => values[row].clone(),
         }
     }
 }
@@ -394,6 +421,24 @@ impl Table {
         let columns: Vec<Column> = columns.into_iter().map(Into::into).collect();
         let held = vec![Values::Missing(0); columns.len()];
         Table { title: title.into(), columns, held, ..Table::default() }
+    }
+
+    /// Creates a table from columns of the same length, which may hold values of several types.
+    pub fn of_columns(
+        title: impl Into<String>,
+        columns: impl IntoIterator<Item = (Column, Vec<Marked<'static>>)>,
+    ) -> Table {
+        let mut table = Table { title: title.into(), ..Table::default() };
+        for (at, (column, cells)) in columns.into_iter().enumerate() {
+            debug_assert!(at == 0 || cells.len() == table.rows, "all columns have the same length");
+            table.rows = cells.len();
+            let marked = |(row, cell): (usize, &Marked<'_>)| ((row, at), cell.look);
+            let looks = cells.iter().enumerate().map(marked);
+            table.looks.extend(looks.filter(|(_, look)| *look != Look::default()));
+            table.held.push(Values::Several(cells.into_iter().map(|of| of.cell).collect()));
+            table.columns.push(column);
+        }
+        table
     }
 
     /// Creates a table with `left` columns of names, followed by columns of numbers.

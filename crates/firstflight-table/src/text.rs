@@ -205,6 +205,20 @@ pub fn csv_cell(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// A number with as many digits as are meaningful; sizes in bytes have a suitable unit.
+pub fn figure(value: f64, unit: &str) -> String {
+    match unit {
+        _ if !value.is_finite() => "-".to_owned(),
+        "bytes" if value >= 1e6 => format!("{:.2} MB", value / 1e6),
+        "bytes" if value >= 1e3 => format!("{:.1} kB", value / 1e3),
+        "bytes" => format!("{value:.0} B"),
+        "ms" if value >= 10_000.0 => format!("{value:.0}"),
+        "ms" | "Mbit/s" => format!("{value:.1}"),
+        "RPM" => format!("{value:.0}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,9 +8,12 @@ use firstflight_lab::Error;
 use firstflight_lab::table::figure;
 use firstflight_log::quality::{Quality, Trust};
 use firstflight_replay::results::Results;
-use firstflight_replay::summary::{ConnectionRow, EARLY_BELOW, LATE_ABOVE, StartupRow, Verdict};
+use firstflight_replay::summary::{ConnectionRow, EARLY_BELOW, LATE_ABOVE};
+use firstflight_replay::tables::{
+    CAPTURED, CONNECTIONS, SHARES, STARTUPS, captured, connections, number, shares, startups,
+};
 use firstflight_table::text::one_line;
-use firstflight_table::{Kind, Marked, Table};
+use firstflight_table::{Marked, Table};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io;
@@ -29,7 +32,7 @@ impl Output for Results {
         if self.connections.len() <= FEW {
             return self.connections.iter().map(startups).collect();
         }
-        vec![connections(self, usize::MAX), captured(self), shares(self)]
+        vec![connections(self, usize::MAX, false), captured(self), shares(self)]
     }
 
     /// One row per connection and startup.
@@ -165,69 +168,6 @@ fn text(results: &Results) -> String {
     text
 }
 
-fn number(value: Option<f64>, unit: &str) -> String {
-    value.map_or_else(|| "-".into(), |value| figure(value, unit))
-}
-
-fn verdict(row: &StartupRow) -> Marked<'_> {
-    Marked::from(row.verdict.name()).bold(row.verdict == Verdict::Right)
-}
-
-fn estimate(row: &StartupRow) -> String {
-    match (row.estimate, row.estimate_unit) {
-        (Some(value), Some(unit)) => {
-            let text = figure(value, unit);
-            if unit == "bytes" { text } else { format!("{text} {unit}") }
-        }
-        _ => "-".into(),
-    }
-}
-
-/// Columns of one connection that are dropped first if not all fit.
-const OF_ONE_TO_GO: &[&str] =
-    &["ack", "of best", "rate then", "estimate", "aims at", "in flight", "used"];
-
-/// Columns for one connection, startup by startup.
-const STARTUPS: &[&str] = &[
-    "startup",
-    "verdict",
-    "exit",
-    "exit time\nms",
-    "ACK",
-    "cwnd at exit\nBDP",
-    "in flight",
-    "used\n%",
-    "rate then\nMbit/s",
-    "of best\n%",
-    "estimate",
-    "aims at\nBDP",
-];
-
-/// A connection, startup by startup.
-fn startups(connection: &ConnectionRow) -> Table {
-    let mut sheet = Table::of_numbers(&connection.name, STARTUPS, 2).dropping(OF_ONE_TO_GO);
-    for row in &connection.startups {
-        let percent = |share: Option<f64>| {
-            share.map_or_else(|| "-".into(), |share| format!("{:.0}", share * 100.0))
-        };
-        sheet.row([
-            Marked::from(if row.exact { format!("{} =", row.arm) } else { row.arm.clone() }),
-            verdict(row),
-            Marked::from(row.reason.unwrap_or("-")),
-            Marked::from(number(row.time_ms, "ms")),
-            Marked::from(row.ack.map_or_else(|| "-".into(), |ack| ack.to_string())),
-            Marked::from(number(row.bdp_ratio, "")),
-            Marked::from(number(row.inflight.map(|bytes| bytes as f64), "bytes")),
-            Marked::from(percent(row.used_ratio)),
-            Marked::from(number(row.rate_then_mbps, "Mbit/s")),
-            Marked::from(percent(row.rate_ratio)),
-            Marked::from(estimate(row)),
-            Marked::from(number(row.aim_ratio, "")),
-        ]);
-    }
-    sheet
-}
-
 /// The losses in words.
 fn lost(connection: &ConnectionRow) -> String {
     let spurious = match connection.spurious {
@@ -319,9 +259,6 @@ fn one(text: &mut String, connection: &ConnectionRow) {
     text.push('\n');
 }
 
-/// Columns for many connections, in addition to one for each startup.
-const CONNECTIONS: &[&str] = &["connection", "RTT\nms", "rate\nMbit/s", "BDP", "lost\n%"];
-
 /// Columns for the quality of captures.
 const CAPTURES: &[&str] = &[
     "connection",
@@ -364,65 +301,6 @@ fn captures(results: &Results) -> Table {
     sheet
 }
 
-/// One line per connection, at most `most` lines.
-fn connections(results: &Results, most: usize) -> Table {
-    let headers: Vec<&str> =
-        CONNECTIONS.iter().copied().chain(results.arms.iter().map(String::as_str)).collect();
-    // Names of captures are long, so they are wrapped before a verdict is dropped.
-    let side = |index| if index == 0 { Kind::Prose } else { Kind::Number };
-    let columns = headers.into_iter().enumerate().map(|(index, header)| (header, side(index)));
-    let mut sheet = Table::new("connections", columns).dropping(&["bdp", "lost", "rate", "rtt"]);
-    for connection in results.connections.iter().take(most) {
-        let mut cells = vec![
-            Marked::from(connection.name.as_str()),
-            number(connection.min_rtt_ms, "ms").into(),
-            number(connection.best_rate_wire_mbps, "Mbit/s").into(),
-            number(connection.bdp_bytes.map(|bytes| bytes as f64), "bytes").into(),
-            connection
-                .loss_ratio
-                .map_or_else(|| "-".into(), |loss| format!("{:.2}", loss * 100.0))
-                .into(),
-        ];
-        cells.extend(results.arms.iter().map(|arm| {
-            let row = connection.startups.iter().find(|row| row.arm == *arm);
-            Marked::from(row.map_or_else(
-                || "-".into(),
-                |row| match row.bdp_ratio {
-                    Some(ratio) => format!("{}\n{}", row.verdict.name(), figure(ratio, "")),
-                    None => row.verdict.name().into(),
-                },
-            ))
-        }));
-        sheet.row(cells);
-    }
-    sheet
-}
-
-/// Columns for the captured values.
-const CAPTURED: &[&str] = &["captured", "connections", "p50", "p95"];
-
-/// Distribution of the captured values over the connections.
-fn captured(results: &Results) -> Table {
-    let mut sheet = Table::of_numbers("captured", CAPTURED, 1);
-    for row in &results.captured {
-        let (name, unit, scale) = match row.measure {
-            "min_rtt_ms" => ("smallest RTT, ms", "ms", 1.0),
-            "rtt_p50_ms" => ("median RTT, ms", "ms", 1.0),
-            "best_rate_mbps" => ("best sustained rate, Mbit/s", "Mbit/s", 1.0),
-            "loss_ratio" => ("lost, %", "", 100.0),
-            "queue_max_ms" => ("largest queue, ms", "ms", 1.0),
-            _ => ("bytes", "bytes", 1.0),
-        };
-        sheet.row([
-            Marked::from(name),
-            row.connections.to_string().into(),
-            figure(row.p50 * scale, unit).into(),
-            figure(row.p95 * scale, unit).into(),
-        ]);
-    }
-    sheet
-}
-
 /// Medians of the captured values, in a sentence.
 fn captured_line(results: &Results) -> String {
     let sheet = captured(results);
@@ -434,40 +312,6 @@ fn captured_line(results: &Results) -> String {
         }
     };
     format!("Captured (medians): {}.", (0..sheet.len()).map(of).collect::<Vec<_>>().join(", "))
-}
-
-/// Columns for the distribution of verdicts.
-const SHARES: &[&str] = &[
-    "startup",
-    "early\n%",
-    "right\n%",
-    "late\n%",
-    "silent\n%",
-    "cwnd at exit\np10 BDP",
-    "p50\nBDP",
-    "p90\nBDP",
-];
-
-/// Distribution of the verdicts on each startup.
-fn shares(results: &Results) -> Table {
-    let title = format!("{} connections", results.connections.len());
-    let mut sheet = Table::of_numbers(title, SHARES, 1).dropping(&["p50", "p90", "cwnd at exit"]);
-    for spread in &results.verdicts {
-        let percent = |count: u64| {
-            Marked::from(format!("{:.1}", count as f64 * 100.0 / spread.connections.max(1) as f64))
-        };
-        sheet.row([
-            Marked::from(spread.arm.as_str()),
-            percent(spread.early),
-            percent(spread.right),
-            percent(spread.late),
-            percent(spread.silent),
-            number(spread.bdp_ratio_p10, "").into(),
-            number(spread.bdp_ratio_p50, "").into(),
-            number(spread.bdp_ratio_p90, "").into(),
-        ]);
-    }
-    sheet
 }
 
 /// Many connections: the distribution of verdicts, and on request a line for each connection.
@@ -482,7 +326,7 @@ fn many(text: &mut String, results: &Results) {
     }
     let all = asked().wide || !asked().columns.is_empty();
     if all {
-        let _ = writeln!(text, "{}", fitted(&connections(results, MOST_LINES)));
+        let _ = writeln!(text, "{}", fitted(&connections(results, MOST_LINES, false)));
     }
     if all && results.connections.len() > MOST_LINES {
         let _ = writeln!(

@@ -1,4 +1,4 @@
-// The page of an evaluation: the matrix, the findings, and every rule in every cell.
+// The page of an evaluation: draws every rule in every cell, and cells over time; words and tables are HTML.
 
 const { evaluation } = report;
 const seat = [
@@ -6,34 +6,9 @@ const seat = [
   { arm: evaluation.baseline, colour: "var(--arm-1)", shape: SHAPES[1] },
 ];
 const kind = (verdict) => verdict.replace(/[^a-z]/g, "-");
-const word = (verdict) => html("span", { class: kind(verdict) }, verdict);
-const anchor = ({ section }) => `s${section.replace(/[^0-9]/g, "-")}`;
 const RANKS = ["concern", "undecided", "pass", "report"];
 const LANE = 20;
 const MOST_LANES = 16;
-
-function words() {
-  byId("finding").textContent = report.summary;
-  byId("lead").textContent = `In full: ${evaluation.algorithm_full}; baseline: ${evaluation.baseline_full}.`;
-  byId("how-done").textContent = report.method;
-  const lines = [...evaluation.broken, ...(evaluation.partial ? [evaluation.partial] : []), ...evaluation.notes];
-  byId("notes").append(...lines.map((line) => html("li", {}, line)));
-  byId("command").textContent = report.command;
-}
-
-function matrix() {
-  const rows = evaluation.criteria.map((criterion, index) => html("tr", {},
-    html("th", { scope: "row" }, html("a", { href: `#${anchor(criterion)}` }, criterion.section)),
-    html("td", {}, criterion.title), html("td", {}, criterion.strength), html("td", {}, word(criterion.verdict)),
-    html("td", { class: "decided" }, report.decided[index])));
-  const head = ["Section", "criterion", "RFC", "verdict", "decided by"].map((text) => html("th", { scope: "col" }, text));
-  byId("matrix-table").append(html("table", {}, html("thead", {}, html("tr", {}, ...head)), html("tbody", {}, ...rows)));
-}
-
-function concerns() {
-  if (!report.sentences.length) return byId("found").remove();
-  byId("concern-list").append(...report.sentences.map(([sentence, command]) => html("li", {}, sentence, " ", html("code", {}, command))));
-}
 
 // A relative rule in margins: above 1 it is worse than the margin allows.
 const inMargins = (row) => row.margin > 0 && row.interval ? { row, at: row.difference / row.margin, low: row.interval[0] / row.margin, high: row.interval[1] / row.margin } : null;
@@ -106,45 +81,20 @@ function map(parent, criterion) {
   });
 }
 
-function rules(criterion) {
-  const rows = criterion.judges.map((row) => html("tr", {},
-    html("th", { scope: "row" }, row.place, html("small", { class: "spread" }, row.cell)),
-    html("td", { class: "word" }, `${report.names[row.metric]}${row.of === "all" ? "" : ` of ${row.of}`}`), html("td", { class: "word" }, row.window),
-    ...[row.value, row.baseline].map((value) => html("td", {}, plain(value))),
-    html("td", {}, row.difference === null ? MISSING : plain(row.difference), row.interval ? html("small", { class: "spread" }, `${plain(row.interval[0])} … ${plain(row.interval[1])}`) : null),
-    html("td", {}, row.margin === null ? plain(row.limit) : plain(row.margin)), html("td", {}, plain(row.seeds, 3)), html("td", { class: "word" }, word(row.verdict))));
-  const columns = [["Cell"], ["metric"], ["window"], [evaluation.algorithm], [evaluation.baseline], ["worse by", "95 % interval"], ["margin", "or limit"], ["seeds"], ["verdict"]];
-  return html("div", { class: "scroll table-box rules", tabindex: 0, role: "region", "aria-label": `Rules of ${criterion.section}` }, rowsTable(columns, rows));
+byId("finding").textContent = report.summary;
+byId("lead").textContent = `In full: ${evaluation.algorithm_full}; baseline: ${evaluation.baseline_full}.`;
+byId("command").textContent = report.command;
+for (const criterion of evaluation.criteria) {
+  const anchor = criterion.section.replace(/[ ,]/g, "-");
+  const drawing = byId(`rules-${anchor}`);
+  if (!drawing) continue;
+  map(drawing, criterion);
+  margins(drawing, criterion);
+  const courses = byId(`over-time-${anchor}`);
+  if (!courses) continue;
+  report.places.filter(({ section }) => section === criterion.section).forEach((one) => drawPlace(courses, one));
+  // A closed element has no width to draw in.
+  const folded = courses.closest("details");
+  folded.addEventListener("toggle", () => folded.open && drawAll());
 }
-
-function sections() {
-  for (const criterion of evaluation.criteria) {
-    const part = html("section", { "aria-labelledby": anchor(criterion) },
-      html("h2", { id: anchor(criterion) }, `${criterion.section} ${criterion.title}`),
-      html("p", { class: "how" }, `${criterion.source}: ${criterion.strength}. `, word(criterion.verdict), criterion.reason ? `: ${criterion.reason}` : ""),
-      criterion.about ? html("p", {}, criterion.about) : null);
-    const said = [...criterion.ours.map((line) => `Convention: ${line}`), ...criterion.missing.map((line) => `Not run: ${line}`), ...criterion.author.map((line) => `For the author: ${line}`)];
-    if (said.length) part.append(html("ul", {}, ...said.map((line) => html("li", {}, line))));
-    byId("sections").append(part);
-    if (!criterion.judges.length) continue;
-    const drawing = html("div", {});
-    part.append(drawing);
-    map(drawing, criterion);
-    margins(drawing, criterion);
-    const counted = RANKS.map((verdict) => [verdict, criterion.judges.filter((row) => row.verdict === verdict).length]).filter(([, count]) => count);
-    part.append(html("details", { class: "columns" }, html("summary", {}, `All ${criterion.judges.length} rules in cells: ${counted.map(([verdict, count]) => `${count} ${verdict}`).join(", ")}`), rules(criterion)));
-    const shown = report.places.filter(({ section }) => section === criterion.section);
-    if (!shown.length) continue;
-    const courses = html("details", { class: "columns" }, html("summary", {}, `Over time: ${shown.map(({ place }) => place.about).join("; ")}`));
-    part.append(courses);
-    shown.forEach((one) => drawPlace(courses, one));
-    // A closed element has no width to draw in.
-    courses.addEventListener("toggle", () => courses.open && drawAll());
-  }
-}
-
-words();
-matrix();
-concerns();
-sections();
 finish();

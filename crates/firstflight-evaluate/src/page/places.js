@@ -30,11 +30,10 @@ function overTime(parent, { name, how, unit, lines }) {
 }
 
 function drawPlace(parent, { place, command }) {
-  parent.append(
+  const boxes = html("div", {},
     html("h3", { class: "after" }, `${place.cell}, seed ${place.seed}`),
     html("p", { class: "how" }, `${place.about}: `, html("code", {}, place.path)),
     html("p", { class: "how" }, html("code", {}, command)));
-  const boxes = html("div", {});
   parent.append(boxes);
   place.runs.forEach((run, i) => {
     const roles = [...new Set(run.flows.map(({ role, arm }) => `${role}: ${arm}`))];

@@ -1,12 +1,12 @@
 //! The result of an analysis as data: the JSON of `trial analyse`.
 
 use super::columns::{Names, Question};
-use crate::stats::Interval;
+use crate::stats::{Interval, or_nan};
 use firstflight_path::Error;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The result of an analysis.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Answer {
     /// Version of the program.
     pub firstflight: String,
@@ -41,14 +41,14 @@ pub struct Answer {
 }
 
 /// The request.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Experiment {
     /// The files.
     pub files: Vec<String>,
     /// The columns.
     pub columns: Names,
     /// Rows of the same clients from before the test.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earlier: Option<String>,
     /// The arm that the others are compared with.
     pub baseline: String,
@@ -72,7 +72,7 @@ impl Experiment {
 }
 
 /// Data about one arm.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct ArmRow {
     /// Name of the arm.
     pub arm: String,
@@ -93,7 +93,7 @@ pub struct ArmRow {
 }
 
 /// An arm against the baseline.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct EffectRow {
     /// The arm.
     pub arm: String,
@@ -124,22 +124,24 @@ pub struct EffectRow {
 }
 
 /// A quantile of an arm compared with the baseline's.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct QuantileRow {
     /// The arm.
     pub arm: String,
     /// `p50`, `p90`, `p99`.
     pub quantile: String,
     /// Value of the arm, in the unit of the column.
+    #[serde(deserialize_with = "or_nan")]
     pub time: f64,
     /// Value of the baseline.
+    #[serde(deserialize_with = "or_nan")]
     pub baseline_time: f64,
     /// Reduction in percent; `None` if there are too few units for an interval.
     pub reduction_pct: Option<Interval>,
 }
 
 /// A ratio of totals of an arm compared with the baseline's.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct TotalsRow {
     /// The arm.
     pub arm: String,
@@ -156,7 +158,7 @@ pub struct TotalsRow {
 }
 
 /// The effect in a part of the rows.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct PartRow {
     /// `size`, `rtt`, or a column.
     pub part: String,
@@ -175,7 +177,7 @@ pub struct PartRow {
 }
 
 /// Whether the arms got the planned numbers of units.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct SampleRatio {
     /// The counted items: units; rows if rows were assigned, slots if arms took turns.
     pub counted: String,
@@ -190,7 +192,7 @@ pub struct SampleRatio {
 }
 
 /// Whether sizes have the same distribution in all arms.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Balance {
     /// Largest decimal logarithm of the Bayes factor over the size classes.
     pub log10_bayes_factor: f64,
@@ -200,20 +202,22 @@ pub struct Balance {
 }
 
 /// Sample size for an effect.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct NeedRow {
     /// The effect, in percent.
     pub effect_pct: f64,
     /// Units of two equal arms at which the interval that holds at every look is that narrow.
+    #[serde(deserialize_with = "or_nan")]
     pub units: f64,
     /// Units for a 95 % interval at an end date that was fixed in advance.
+    #[serde(deserialize_with = "or_nan")]
     pub units_fixed: f64,
     /// Hours at the rate of units in this table; `None` without a column of starts.
     pub hours: Option<f64>,
 }
 
 /// Coverage of the intervals in trials simulated from these rows.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct RehearsalRow {
     /// The effect that was inserted, in percent.
     pub effect_pct: f64,

@@ -7,7 +7,7 @@ use firstflight_path::Error;
 use firstflight_trial::assign::Share;
 use firstflight_trial::statistics::Sample;
 use firstflight_trial::statistics::stop::Rule;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::AtomicBool;
 
@@ -51,7 +51,7 @@ const CONNECTIONS: &str = "connections";
 pub(super) const INCOMPLETE: &str = "incomplete";
 
 /// Names of the columns used; `None` for columns that a table lacks.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Names {
     /// The arm.
     pub arm: String,

@@ -17,6 +17,7 @@ mod request;
 #[cfg(feature = "parquet")]
 mod store;
 mod table;
+pub(crate) mod tables;
 mod words;
 
 pub use answer::{

@@ -8,8 +8,7 @@ const arms = experiment.arms.map((arm, index) => ({
   arm,
   full: experiment.arms_full[index],
   index,
-  colour: `var(--arm-${report.looks[index] % COLOURS})`,
-  shape: SHAPES[report.looks[index] % SHAPES.length],
+  ...lookOf(report.looks[index]),
 }));
 const tested = arms.slice(1);
 const armOf = (entry) => arms.find((arm) => arm.arm === entry.arm);

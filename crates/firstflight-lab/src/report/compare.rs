@@ -1,15 +1,14 @@
 //! Data of a comparison's page.
 
-use firstflight_table::Better;
-use serde::{Deserialize, Serialize};
+use firstflight_table::Table;
+use serde::Serialize;
 
 /// All data of one page.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Report {
     /// Heading as text: what was compared, and on which path.
     pub title: String,
     /// Result in a sentence or two.
-    #[serde(default)]
     pub finding: String,
     /// The command line that reproduces this report.
     pub command: String,
@@ -18,7 +17,6 @@ pub struct Report {
     /// Name of the testbed that the trials ran on.
     pub testbed: String,
     /// The testbed as a phrase for a sentence: `in the simulator`.
-    #[serde(default)]
     pub place: String,
     /// The path that all arms shared.
     pub path: Path,
@@ -26,11 +24,12 @@ pub struct Report {
     pub workload_bytes: u64,
     /// The first seed. Series belong to the trial with this seed; repeated trials increment it.
     pub seed: u64,
-    /// Trials per arm. If there are several, [`Row::values`] are medians over the trials.
+    /// Trials per arm. If there are several, the values of the table are medians over the trials.
     pub repeat: u32,
     /// Caveats to read before the numbers: warnings first.
     pub notes: Vec<Note>,
-    /// The results, one row per arm.
+    /// The results, one row per arm: [`table`](crate::table::table).
+    #[serde(serialize_with = "results::serialize")]
     pub table: Table,
     /// The time series, one per arm, in the order of the legend.
     pub series: Vec<Series>,
@@ -42,7 +41,7 @@ pub struct Report {
 }
 
 /// The path as requested, and values derived from it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Path {
     /// The canonical text; parsing it gives this path again.
     pub text: String,
@@ -63,7 +62,7 @@ pub struct Path {
 }
 
 /// A remark above the results.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Note {
     /// Level.
     pub level: Level,
@@ -72,7 +71,7 @@ pub struct Note {
 }
 
 /// Level of a [`Note`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
     /// The numbers may be misleading.
@@ -82,7 +81,7 @@ pub enum Level {
 }
 
 /// A name and its value.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Fact {
     /// Name.
     pub name: String,
@@ -90,81 +89,15 @@ pub struct Fact {
     pub value: String,
 }
 
-/// The results as a table: metrics across, arms down.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Table {
-    /// The metrics, in the order shown.
-    pub columns: Vec<Column>,
-    /// The arms, in the order shown.
-    pub rows: Vec<Row>,
-}
-
-/// One metric of the table.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Column {
-    /// The stable field name (`ttlb_ms`).
-    pub key: String,
-    /// Display name (`completion time`).
-    pub label: String,
-    /// The unit of the values (`ms`, `%`, `bytes`), empty for a plain number. Values in
-    /// `bytes` are shown as kB, MB or GB.
-    pub unit: String,
-    /// Whether lower or higher values of the column are better.
-    pub better: Better,
-    /// Definition of the metric, in a sentence.
-    pub explanation: String,
-}
-
-/// One arm of the table.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Row {
-    /// The name of the arm as requested; the same as in [`Series::arm`].
-    pub arm: String,
-    /// The arm spelled out: the canonical text with every part.
-    pub arm_full: String,
-    /// One value per column.
-    pub values: Vec<Value>,
-    /// Smallest and largest value over the trials, one per column; empty for a single trial.
-    pub spread: Vec<Option<Spread>>,
-    /// The keys of the columns in which this arm is the best.
-    pub best: Vec<String>,
-    /// The keys of the columns in which trials cannot distinguish it from the best.
-    #[serde(default)]
-    pub near: Vec<String>,
-}
-
-/// A cell of the table.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Value {
-    /// A number in the unit of its column.
-    Number(f64),
-    /// A word, such as the reason of an exit.
-    Text(String),
-    /// Does not apply to this arm.
-    #[default]
-    Missing,
-}
-
-/// The range over the trials.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Spread {
-    /// The smallest.
-    pub low: f64,
-    /// The largest.
-    pub high: f64,
-}
-
 /// Time series of one arm, in the trial with the report's seed.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Series {
-    /// The name of the arm; the same as in [`Row::arm`].
+    /// The name of the arm; the same as in the table.
     pub arm: String,
     /// Colour and shape of the arm ([`looks`](super::looks)).
-    #[serde(default)]
     pub look: usize,
     /// The samples, in order of time. Each holds until the next; the last one ends the transfer.
-    #[serde(with = "columns")]
+    #[serde(serialize_with = "columns::serialize")]
     pub points: Vec<Point>,
     /// Phases of the sender, without overlap, in order.
     pub phases: Vec<Phase>,
@@ -175,7 +108,6 @@ pub struct Series {
     /// The recovery episodes, in order.
     pub episodes: Vec<Episode>,
     /// Number of episodes if [`Report::bounded`] kept only the first ones; 0 if all are listed.
-    #[serde(default)]
     pub episodes_total: u64,
 }
 
@@ -197,7 +129,7 @@ pub struct Point {
 }
 
 /// A time interval in one phase.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Phase {
     /// Start.
     pub start_ms: f64,
@@ -209,7 +141,7 @@ pub struct Phase {
 }
 
 /// Bytes declared lost at one time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Loss {
     /// Time at which the sender detected it.
     pub t_ms: f64,
@@ -218,13 +150,12 @@ pub struct Loss {
 }
 
 /// Exit of the startup.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Exit {
     /// The name of the reason (`loss`, `delay`, `css_done`, ...).
     pub reason: String,
     /// The reason as the end of a sentence ("because packets were lost first"); empty for an
     /// unknown reason.
-    #[serde(default)]
     pub because: String,
     /// Time.
     pub time_ms: f64,
@@ -235,7 +166,7 @@ pub struct Exit {
 }
 
 /// One recovery episode.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Episode {
     /// Start.
     pub start_ms: f64,
@@ -252,7 +183,7 @@ pub struct Episode {
 }
 
 /// The bound: bytes arrive at the bottleneck's rate, starting at `t0_ms`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Ideal {
     /// Earliest arrival of the first byte at the receiver.
     pub t0_ms: f64,
@@ -260,49 +191,83 @@ pub struct Ideal {
     pub rate_mbps: f64,
 }
 
-impl Table {
-    /// Marks the best of the competing arms in each column that has a good end. All tied arms are
-    /// best, but a column in which every arm has the same value has no best arm.
-    pub fn mark_best(&mut self, competing: &[bool]) {
-        for row in &mut self.rows {
-            row.best.clear();
-        }
-        for (index, column) in self.columns.iter().enumerate() {
-            let number = |row: &Row| match row.values.get(index) {
-                Some(Value::Number(x)) if x.is_finite() => Some(*x),
-                _ => None,
+/// The table as the scripts of the page read it: columns with their definitions, and a row per arm
+/// with the marks of its values.
+mod results {
+    use super::Table;
+    use crate::table::FIRST_MEASURE;
+    use firstflight_table::{Better, Cell, Look};
+    use serde::{Serialize, Serializer};
+
+    #[derive(Serialize)]
+    struct Column<'a> {
+        key: &'a str,
+        label: &'a str,
+        unit: &'a str,
+        better: Better,
+        explanation: &'a str,
+    }
+
+    #[derive(Serialize)]
+    struct Row<'a> {
+        arm: Cell<'a>,
+        arm_full: Cell<'a>,
+        values: Vec<Cell<'a>>,
+        /// Empty for a single trial.
+        spread: Vec<Option<Range>>,
+        best: Vec<&'a str>,
+        near: Vec<&'a str>,
+    }
+
+    #[derive(Serialize)]
+    struct Range {
+        low: f64,
+        high: f64,
+    }
+
+    #[derive(Serialize)]
+    struct Results<'a> {
+        columns: Vec<Column<'a>>,
+        rows: Vec<Row<'a>>,
+    }
+
+    pub(super) fn serialize<S: Serializer>(table: &Table, to: S) -> Result<S::Ok, S::Error> {
+        let columns = table.columns();
+        let measures = || FIRST_MEASURE..columns.len();
+        let row = |row: usize| {
+            let marked = |marked: fn(Look) -> bool| {
+                let marked = measures().filter(|at| marked(table.look(row, *at)));
+                marked.map(|at| columns[at].key.as_str()).collect()
             };
-            let competes = |row: &usize| competing.get(*row).copied().unwrap_or(true);
-            let values =
-                || (0..self.rows.len()).filter(competes).filter_map(|row| number(&self.rows[row]));
-            let (low, high) = (
-                values().fold(f64::INFINITY, f64::min),
-                values().fold(f64::NEG_INFINITY, f64::max),
-            );
-            let best = match column.better {
-                Better::Low => low,
-                Better::High => high,
-                Better::None => continue,
-            };
-            // `low < high` also skips columns with fewer than two numbers.
-            if low < high {
-                for row in (0..self.rows.len()).filter(competes) {
-                    let row = &mut self.rows[row];
-                    if number(row).is_some_and(|x| x.total_cmp(&best).is_eq()) {
-                        row.best.push(column.key.clone());
-                    }
-                }
+            let range = |at| table.look(row, at).range.map(|[low, high]| Range { low, high });
+            let spread: Vec<Option<Range>> = measures().map(range).collect();
+            Row {
+                arm: table.get(row, 0),
+                arm_full: table.get(row, 1),
+                values: measures().map(|at| table.get(row, at)).collect(),
+                spread: if spread.iter().all(Option::is_none) { Vec::new() } else { spread },
+                best: marked(|look| look.bold),
+                near: marked(|look| look.near),
             }
-        }
+        };
+        let rows = (0..table.len()).map(row).collect();
+        let columns = columns.iter().skip(FIRST_MEASURE).map(|column| Column {
+            key: &column.key,
+            label: &column.name,
+            unit: &column.unit,
+            better: column.better,
+            explanation: &column.doc,
+        });
+        Results { columns: columns.collect(), rows }.serialize(to)
     }
 }
 
 /// Points are stored as one array per field: a third of the size of one object per point.
 mod columns {
     use super::Point;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+    use serde::{Serialize, Serializer};
 
-    #[derive(Default, Serialize, Deserialize)]
+    #[derive(Default, Serialize)]
     struct Columns {
         t_ms: Vec<f64>,
         cwnd: Vec<u64>,
@@ -322,31 +287,5 @@ mod columns {
             queue_bytes: points.iter().map(|p| p.queue_bytes).collect(),
         }
         .serialize(to)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Point>, D::Error> {
-        let c = Columns::deserialize(from)?;
-        let n = c.t_ms.len();
-        if [
-            c.cwnd.len(),
-            c.ssthresh.len(),
-            c.inflight.len(),
-            c.delivered_bytes.len(),
-            c.queue_bytes.len(),
-        ]
-        .iter()
-        .any(|&len| len != n)
-        {
-            return Err(D::Error::custom("the columns of `points` differ in length"));
-        }
-        let point = |i| Point {
-            t_ms: c.t_ms[i],
-            cwnd: c.cwnd[i],
-            ssthresh: c.ssthresh[i],
-            inflight: c.inflight[i],
-            delivered_bytes: c.delivered_bytes[i],
-            queue_bytes: c.queue_bytes[i],
-        };
-        Ok((0..n).map(point).collect())
     }
 }

@@ -4,11 +4,6 @@ let report = null;
 let arms = [];
 let SPAN = { from: 0, to: 1 };
 
-// Eight shapes and six colours: which pair an arm has is the same on every page, and shape alone tells arms apart in
-// black and white.
-const SHAPES = ["circle", "square", "triangle", "diamond", "cross", "wedge", "bar", "plus"];
-const COLOURS = 6;
-
 const shownArms = () => arms.filter((arm) => arm.shown);
 
 const endOf = (arm) => Math.max(arm.points.t_ms.at(-1) ?? 0, arm.phases.at(-1)?.end_ms ?? 0);
@@ -26,25 +21,12 @@ function use(data) {
   arms = report.series.map((series, index) => ({
     ...series,
     index,
-    colour: `var(--arm-${series.look % COLOURS})`,
-    shape: SHAPES[series.look % SHAPES.length],
+    ...lookOf(series.look),
     shown: !hidden.has(series.arm),
   }));
   SPAN = { from: 0, to: Math.max(1, ...arms.map(endOf)) * 1.01 };
   if (!chosen || view.from >= SPAN.to) Object.assign(view, SPAN);
   view.to = Math.min(view.to, SPAN.to);
-}
-
-// The index of the last sample at or before `t`; -1 before the first. Samples hold until the next one.
-function at(times, t) {
-  let low = 0;
-  let high = times.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (times[middle] <= t) low = middle + 1;
-    else high = middle;
-  }
-  return low - 1;
 }
 
 // The indices of the samples that matter for [from, to]: those inside and one on either side.

@@ -1,9 +1,9 @@
-// The page of a diff: changes as ratios in a picture, and as numbers with their intervals in tables.
+// The page of a diff: draws changes as ratios; the tables are HTML.
 
 const { diff } = report;
-const arms = report.arms.map(([arm, look]) => ({ arm, colour: `var(--arm-${look % COLOURS})`, shape: SHAPES[look % SHAPES.length] }));
+const arms = report.arms.map(([arm, look]) => ({ arm, ...lookOf(look) }));
 const armOf = (name) => arms.find(({ arm }) => arm === name);
-const changes = diff.changes.map((change, i) => ({ ...change, difference: report.differences[i] }));
+const { changes } = diff;
 // Of a test the picture shows the whole, of several paths the first.
 const first = changes.find(({ of }) => of === "all")?.of ?? changes[0]?.of;
 const LANE = 11;
@@ -13,14 +13,8 @@ const label = ({ measure }) => report.labels[measure] ?? measure;
 function words() {
   byId("finding").textContent = report.finding;
   byId("lead").textContent = `Before: ${report.before}. After: ${report.after}.`;
-  byId("changes-how").textContent =
-    "Pairs share arm and seed. The difference is after minus before, with its 95 % interval if there are several pairs or an A/B test; “unclear” means that intervals overlap.";
-  for (const legend of document.querySelectorAll("[data-legend]")) legend.append(...arms.map((arm) => html("span", {}, swatch(arm), arm.arm)));
-  byId("alone").textContent = diff.alone.length ? `Only in one of the results: ${diff.alone.join(", ")}` : "";
   byId("command").textContent = report.command;
-  if (!diff.settings.length) return byId("set").remove();
-  const rows = diff.settings.map(({ name, before, after }) => html("tr", {}, html("th", { scope: "row" }, name), ...[before, after].map((text) => html("td", {}, text))));
-  byId("setting-table").append(html("table", {}, html("thead", {}, html("tr", {}, ...["Setting", "before", "after"].map((text) => html("th", { scope: "col" }, text)))), html("tbody", {}, ...rows)));
+  sign(document, arms);
 }
 
 const percent = ({ change_pct: change }) => (change === null ? MISSING : `${signed(change, 1)}${NARROW}%`);
@@ -35,6 +29,7 @@ function picture() {
   const ratios = shown.filter(({ measure }) => measures.includes(measure)).map(({ before, after }) => after / before);
   const reach = Math.max(1.05, ...ratios, ...ratios.map((ratio) => 1 / ratio)) ** 1.08;
   const height = arms.length * LANE + 28;
+  byId("picture").before(html("div", { class: "legend" }, ...arms.map((arm) => html("span", {}, swatch(arm), arm.arm))));
   figure(byId("picture"), {
     name: `After over before${new Set(changes.map(({ of }) => of)).size > 1 ? `: ${first}` : ""}`,
     how: "A mark for each arm; on the line at 1 nothing changed, and equal factors are equally far apart. The completion time first, then what changed most of what has a better end.",
@@ -60,37 +55,6 @@ function picture() {
   });
 }
 
-function verdict({ sense, pairs, changed }) {
-  const word = sense === "other" ? "" : sense;
-  return html("td", { class: "word" }, html("span", { class: sense }, word), pairs > 1 ? ` in ${changed} of ${pairs}` : null);
-}
-
-function tables() {
-  const parts = [...new Set(changes.map(({ of }) => of))];
-  for (const of of parts) {
-    const mine = changes.filter((change) => change.of === of);
-    let last = null;
-    const rows = mine.map((change) => {
-      const arm = change.arm === last ? null : armOf(change.arm);
-      last = change.arm;
-      const { difference } = change;
-      return html("tr", {},
-        html("th", { scope: "row" }, arm ? swatch(arm) : null, html("span", { class: arm ? "name" : "visually-hidden" }, change.arm)),
-        html("td", { class: "word" }, label(change)), ...[change.before, change.after].map((value) => html("td", {}, value === null ? MISSING : plain(value, 4))),
-        html("td", {}, percent(change)),
-        html("td", {}, difference ? signed(difference.value, decimalsFor(difference.value, 3)) : change.before === null || change.after === null ? MISSING : signed(change.after - change.before, decimalsFor(change.after - change.before, 3)),
-          difference ? html("small", { class: "spread" }, `${plain(difference.low)} … ${plain(difference.high)}`) : null),
-        verdict(change));
-    });
-    const columns = [["Arm"], ["measure"], ["before"], ["after"], ["change", "%"], ["difference", "95 % interval"], ["verdict"]];
-    const box = html("div", { class: "scroll table-box", tabindex: 0, role: "region", "aria-label": `Changes on ${of}` }, rowsTable(columns, rows));
-    // A test has many parts; the whole is open, the others on demand.
-    if (of === first) byId("tables").append(parts.length > 1 ? html("h3", { class: "of" }, of) : null ?? "", box);
-    else byId("tables").append(html("details", { class: "columns" }, html("summary", {}, `${of} (${mine.length})`), box));
-  }
-}
-
 words();
 picture();
-tables();
 finish();

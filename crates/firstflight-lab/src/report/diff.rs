@@ -1,12 +1,12 @@
 //! The page of a diff: the changes between two results, their directions, and the settings that
 //! differ.
 
-use super::html::DIFF;
+use super::html::{AGAIN, DIFF, Page};
 use super::looks;
-use crate::diff::{Change, Diff, Sense};
+use crate::diff::{Change, Diff, Sense, change_table};
 use crate::measures::columns;
-use crate::stats::Interval;
 use crate::trial::TrialRow;
+use firstflight_table::{Document, Kind, Table, html};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -25,8 +25,6 @@ struct Data<'a> {
     before: &'a str,
     after: &'a str,
     diff: &'a Diff,
-    /// Later minus earlier value with its interval, for each change.
-    differences: Vec<Option<Interval>>,
     /// Looks of the arms, in order of appearance.
     arms: Vec<(&'a str, usize)>,
     /// Display names of the measures.
@@ -73,6 +71,59 @@ impl Diff {
         }
     }
 
+    /// The settings and the changes: of a test with many parts the whole is open, the others on
+    /// request.
+    fn sections(&self) -> Document {
+        let mut out = Document::default();
+        if !self.settings.is_empty() {
+            out.heading(2, "settings", "Set differently");
+            out.note([
+                "Check that these are the settings you meant to change; otherwise the numbers below do not compare what you intended.",
+            ]);
+            let columns = ["setting", "before", "after"].map(|name| (name, Kind::Prose));
+            let mut table = Table::new("", columns);
+            for one in &self.settings {
+                table.row([one.name.as_str(), &one.before, &one.after]);
+            }
+            out.table(table);
+        }
+        out.heading(2, "changes", "What changed");
+        out.note([
+            "Pairs share arm and seed. Below each change is the difference, after minus before, with its 95 % interval \
+             if there are several pairs or an A/B test; \u{201c}unclear\u{201d} means that intervals overlap.",
+        ]);
+        out.chart("picture");
+        let mut parts: Vec<&str> = Vec::new();
+        for change in &self.changes {
+            if !parts.contains(&change.of.as_str()) {
+                parts.push(&change.of);
+            }
+        }
+        let first = if parts.contains(&"all") { Some("all") } else { parts.first().copied() };
+        let of = |part: &str| {
+            let changes: Vec<Change> = self
+                .changes
+                .iter()
+                .filter(|change| change.of == part)
+                .map(|change| Change { measure: label(change), ..change.clone() })
+                .collect();
+            change_table(changes.iter(), true)
+        };
+        if let Some(first) = first {
+            out.table(of(first).titled(if parts.len() > 1 { first } else { "" }));
+        }
+        for part in parts.iter().filter(|part| Some(**part) != first) {
+            let table = of(part);
+            let summary = format!("{part} ({})", table.len());
+            out.folded(summary, Document::from(vec![table]));
+        }
+        if !self.alone.is_empty() {
+            let alone = self.alone.join(", ");
+            out.paragraph(format!("Only in one of the results: {alone}"));
+        }
+        out
+    }
+
     /// The page; `before` and `after` name the results, `command` reproduces the page.
     pub fn page(&self, before: &str, after: &str, command: &str) -> String {
         let mut names: Vec<&str> = Vec::new();
@@ -89,7 +140,6 @@ impl Diff {
             before,
             after,
             diff: self,
-            differences: self.changes.iter().map(|change| change.difference).collect(),
             labels: self
                 .changes
                 .iter()
@@ -98,7 +148,12 @@ impl Diff {
             arms: names.iter().copied().zip(looks(names.iter().copied())).collect(),
         };
         let title = format!("{after} against {before}");
-        DIFF.fill(&title, &version, &serde_json::to_string(&data).unwrap_or_default())
+        let body = html::document(&self.sections()) + AGAIN;
+        Page { body: &body, ..DIFF }.fill(
+            &title,
+            &version,
+            &serde_json::to_string(&data).unwrap_or_default(),
+        )
     }
 }
 

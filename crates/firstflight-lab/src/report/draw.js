@@ -15,6 +15,24 @@ const svg = build((name) => document.createElementNS(SVG, name));
 const html = build((name) => document.createElement(name));
 const byId = (id) => document.getElementById(id);
 
+// Eight shapes and six colours: which pair an arm has is the same on every page, and shape alone tells arms apart in
+// black and white.
+const SHAPES = ["circle", "square", "triangle", "diamond", "cross", "wedge", "bar", "plus"];
+const COLOURS = 6;
+const lookOf = (look) => ({ colour: `var(--arm-${look % COLOURS})`, shape: SHAPES[look % SHAPES.length] });
+
+// The index of the last sample at or before `t`; -1 before the first. Samples hold until the next one.
+function at(times, t) {
+  let low = 0;
+  let high = times.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (times[middle] <= t) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
+
 // From values to pixels and back.
 function scale(from, to, low, high) {
   const factor = (high - low) / (to - from || 1);

@@ -1,7 +1,5 @@
 // Frames of charts that stand still: figures that are drawn anew at the width the page offers, axes, tables, and the reading line.
 
-const SHAPES = ["circle", "square", "triangle", "diamond", "cross", "wedge", "bar", "plus"];
-const COLOURS = 6;
 const signed = (value, decimals) => (Number(value.toFixed(decimals)) > 0 ? "+" : "") + number(value, decimals);
 
 const drawings = [];
@@ -67,6 +65,14 @@ function room(low, high, least = 0) {
   const span = Math.max(high - low, least);
   const middle = (low + high) / 2;
   return [Math.max(low >= 0 ? 0 : -Infinity, middle - span * 0.68), middle + span * 0.68];
+}
+
+// Puts the signs of arms before their names in the first columns of tables that are HTML already.
+function sign(box, arms) {
+  for (const cell of box.querySelectorAll("table.rows td:first-child")) {
+    const arm = arms.find((one) => one.arm === cell.textContent.replace(/ =$/, ""));
+    if (arm) cell.prepend(swatch(arm));
+  }
 }
 
 // A table in the style of results; columns are pairs of a label and a unit.

@@ -53,6 +53,14 @@ pub const COMPARE: Page<'_> = Page {
 /// The style of static charts.
 pub const STILL_STYLE: &str = include_str!("still.css");
 
+/// The style of a body that is rendered from a document.
+pub const DOCUMENT_STYLE: &str = include_str!("document.css");
+
+/// The end of such a body; its script fills in the command.
+pub const AGAIN: &str = "<section aria-labelledby=\"again\"><h2 id=\"again\">Run it again</h2><p class=\"how\">The same command with the same version gives the \
+     same numbers, on any machine, with any number of threads.</p><div class=\"command\"><pre id=\"command\" tabindex=\"0\"></pre>\
+     <button type=\"button\" id=\"copy\" class=\"quiet no-print\">Copy</button></div></section>\n";
+
 /// The scripts of static charts: they read the data into `report` and draw frames into the page.
 pub const STILL_SCRIPTS: &[&str] = &[
     "const report = JSON.parse(document.getElementById(\"data\").textContent);",
@@ -102,8 +110,8 @@ pub(super) const SWEEP: Page<'_> = Page {
 pub(super) const TRIAL: Page<'_> = Page {
     kind: "field test",
     skip: "effects",
-    styles: &[STILL_STYLE],
-    body: include_str!("trial.html"),
+    styles: &[STILL_STYLE, DOCUMENT_STYLE],
+    body: "",
     common: STILL_SCRIPTS,
     scripts: &[include_str!("trial.js")],
 };
@@ -123,8 +131,8 @@ pub(super) const TUNE: Page<'_> = Page {
 pub(super) const DIFF: Page<'_> = Page {
     kind: "diff",
     skip: "changes",
-    styles: &[STILL_STYLE, include_str!("diff.css")],
-    body: include_str!("diff.html"),
+    styles: &[STILL_STYLE, DOCUMENT_STYLE],
+    body: "",
     common: STILL_SCRIPTS,
     scripts: &[include_str!("diff.js")],
 };

@@ -45,7 +45,8 @@ pub fn kept(name: &str, text: &'static str, command: &str) -> Result<String, Err
     }
     #[cfg(feature = "field")]
     if has(&["arms", "quantiles", "totals"]) {
-        return whole(super::trial::page(&all, command));
+        let answer = <crate::field::Answer as Deserialize>::deserialize(&all);
+        return whole(answer.map(|answer| answer.page(command)));
     }
     if all["results"][0]["flows"].is_array() {
         return Err(failed("is a comparison of several flows, for which there is no page"));

@@ -20,10 +20,8 @@ mod trial;
 mod tune;
 
 pub use compare::{
-    Column, Episode, Exit, Fact, Ideal, Level, Loss, Note, Path, Phase, Point, Report, Row, Series,
-    Spread, Table, Value,
+    Episode, Exit, Fact, Ideal, Level, Loss, Note, Path, Phase, Point, Report, Series,
 };
-pub use firstflight_table::Better;
 pub use kept::kept;
 pub use look::looks;
 pub use thin::{MAX_LOSSES, MAX_POINTS, MAX_SPANS, thin, thin_losses, thin_phases};

@@ -7,8 +7,7 @@ const trials = { least: Math.min(...ran), most: Math.max(...ran) };
 const arms = report.arms.map(({ arm, look }, index) => ({
   arm,
   full: experiment.arms[index],
-  colour: `var(--arm-${look % COLOURS})`,
-  shape: SHAPES[look % SHAPES.length],
+  ...lookOf(look),
 }));
 const across = swept.at(-1);
 const down = swept.length > 1 ? swept[0] : null;

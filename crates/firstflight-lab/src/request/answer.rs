@@ -1,9 +1,9 @@
 //! Results of a request.
 
 use crate::compare::Comparison;
-use crate::report::Table;
 use crate::sharing::Sharing;
 use crate::table::table;
+use firstflight_table::Table;
 
 /// The result of an [`Asked`](super::Asked).
 #[derive(Clone, Debug)]

@@ -1,21 +1,42 @@
 //! A value and its interval.
 
 use crate::measures::record;
+use serde::{Deserialize, Deserializer};
+
+/// Reads a number, which JSON has as null if it is not finite.
+pub(crate) fn or_nan<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or(f64::NAN))
+}
 
 record! {
     /// A value and the interval around it.
-    #[derive(Copy)]
+    #[derive(Copy, serde::Deserialize)]
     Interval of ((value, low, high) = (f64, f64, f64));
 
     /// the value itself
+    #[serde(deserialize_with = "or_nan")]
     value: f64, "", None as "" = value;
     /// lower end of the interval
+    #[serde(deserialize_with = "or_nan")]
     low: f64, "", None = low;
     /// upper end
+    #[serde(deserialize_with = "or_nan")]
     high: f64, "", None = high;
 }
 
+impl From<f64> for Interval {
+    /// A number without randomness.
+    fn from(value: f64) -> Interval {
+        Interval { value, low: value, high: value }
+    }
+}
+
 impl Interval {
+    /// Whether nothing varied.
+    pub fn is_point(self) -> bool {
+        self.low.to_bits() == self.high.to_bits()
+    }
+
     /// The interval on another scale; a decreasing scale swaps the ends.
     #[must_use]
     pub fn map(self, scale: impl Fn(f64) -> f64) -> Interval {

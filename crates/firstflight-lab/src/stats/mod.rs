@@ -17,6 +17,8 @@ mod student;
 mod summary;
 
 pub use interval::Interval;
+#[cfg(feature = "field")]
+pub(crate) use interval::or_nan;
 pub(crate) use student::student;
 pub use summary::{Summary, jain};
 

@@ -1,26 +1,31 @@
 //! Paired resampling of units that are few enough to draw one by one: seeds, connections. It has
 //! its own generator, so that the same sample gives the same bytes.
 
+use super::Interval;
 use firstflight_path::random::Sequence;
 
-/// A statistic of `n` units, and its 2.5th and 97.5th percentile over resamples; with fewer than
+/// Number of resamples for every interval.
+pub const RESAMPLES: usize = 2_000;
+
+/// A statistic of `n` units, with its 2.5th and 97.5th percentile over resamples; with fewer than
 /// two units, or if no resample gives a number, both ends are the statistic itself. The statistic
 /// gets the indices of a resample; the same index stands for the same unit in every arm, which
 /// makes differences paired.
-pub fn resampled(
-    n: usize,
-    resamples: usize,
-    statistic: &dyn Fn(&[usize]) -> f64,
-) -> (f64, f64, f64) {
-    resampled_each(n, resamples, &|units| vec![statistic(units)])[0]
+pub fn bootstrap(n: usize, statistic: impl Fn(&[usize]) -> f64) -> Interval {
+    bootstrap_each(n, |units| vec![statistic(units)])[0]
 }
 
-/// Like [`resampled`], for several statistics of the same resamples.
-pub fn resampled_each(
+/// Like [`bootstrap`], for several statistics of the same resamples.
+pub fn bootstrap_each(n: usize, statistics: impl Fn(&[usize]) -> Vec<f64>) -> Vec<Interval> {
+    resampled(n, RESAMPLES, &statistics)
+}
+
+/// Not generic, so that it is compiled here, where the inner loops are optimised.
+fn resampled(
     n: usize,
     resamples: usize,
     statistics: &dyn Fn(&[usize]) -> Vec<f64>,
-) -> Vec<(f64, f64, f64)> {
+) -> Vec<Interval> {
     let mut units: Vec<usize> = (0..n).collect();
     let estimates = statistics(&units);
     let mut draws = Sequence::new(n as u64);
@@ -36,11 +41,11 @@ pub fn resampled_each(
         let values = drawn.iter().map(|drawn| drawn[which]).filter(|value| !value.is_nan());
         let mut values: Vec<f64> = values.collect();
         if values.is_empty() {
-            return (estimate, estimate, estimate);
+            return estimate.into();
         }
         values.sort_unstable_by(f64::total_cmp);
         let at = |share: f64| values[((values.len() - 1) as f64 * share).round() as usize];
-        (estimate, at(0.025), at(0.975))
+        Interval { value: estimate, low: at(0.025), high: at(0.975) }
     };
     estimates.iter().enumerate().map(interval).collect()
 }
@@ -90,4 +95,36 @@ pub fn quantiles_of(units: &[usize], values: &[f64], shares: &[f64]) -> Vec<f64>
     let many = values.len().max(1);
     let one = |&unit: &usize| values[if unit < many { unit } else { unit % many }];
     quantiles(units.iter().map(one).collect(), shares)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_covers_the_mean_about_as_wide_as_the_normal_one() {
+        let values: Vec<f64> = (0..100).map(f64::from).collect();
+        let ours = bootstrap(100, |units| mean(units, &values));
+        let wide = 1.96 * 28.866 / 10.0;
+        assert!((ours.value - 49.5).abs() < 1e-9, "the mean is {}", ours.value);
+        assert!(
+            (ours.high - 49.5 - wide).abs() < 0.8 && (49.5 - ours.low - wide).abs() < 0.8,
+            "{ours:?} beside +-{wide}"
+        );
+    }
+
+    #[test]
+    fn the_same_sample_gives_the_same_interval() {
+        let run = || {
+            bootstrap(30, |units| {
+                quantile(units.iter().map(|unit| (unit * unit) as f64).collect(), 0.9)
+            })
+        };
+        assert_eq!(run(), run());
+    }
+
+    #[test]
+    fn one_unit_has_no_interval() {
+        assert!(bootstrap(1, |units| mean(units, &[3.0])).is_point());
+    }
 }

@@ -1,6 +1,7 @@
 //! Random and deterministic scenarios, and how a comparison handles each.
 
 use firstflight_lab::repeat::{Stages, Stopped};
+use firstflight_lab::table::{cell_words, table};
 use firstflight_lab::{Comparison, Plan, Scenario, parse_arms};
 use firstflight_path::Path;
 
@@ -192,8 +193,10 @@ fn unfinished_trials_count_with_the_limit() {
     let limit = plan.scenario.limit.0 as f64 / 1e6;
     assert!((summary[0].ttlb_p95_ms - limit).abs() < 1e-9, "{summary:?}");
     assert_eq!(summary[0].mark, None, "it does not always finish");
-    let table = firstflight_lab::table::table(&cut);
-    assert!(!table.rows[0].best.contains(&"ttlb_ms".to_owned()));
-    let cells = format!("{:?}", table.rows[0].values);
-    assert!(cells.contains(&format!("({unfinished})")), "{cells}");
+    let table = table(&cut);
+    let times = table.columns().iter().position(|column| column.key == "ttlb_ms");
+    let times = times.expect("a column of completion times");
+    assert!(!table.look(0, times).bold, "an arm that does not always finish is not the best");
+    let words = cell_words(&table, 0, times);
+    assert!(words.contains(&format!("({unfinished})")), "{words} has no number of such trials");
 }

@@ -2,10 +2,11 @@
 //! look for.
 
 use firstflight_lab::report::{
-    Better, Column, Episode, Exit, Fact, Ideal, Level, Loss, MAX_LOSSES, MAX_POINTS, MAX_SPANS,
-    Note, Path, Phase, Point, Report, Row, Series, Spread, Table, Value, thin, thin_losses,
-    thin_phases,
+    Episode, Exit, Fact, Ideal, Level, Loss, MAX_LOSSES, MAX_POINTS, MAX_SPANS, Note, Path, Phase,
+    Point, Report, Series, thin, thin_losses, thin_phases,
 };
+use firstflight_table::{Better, Column, Marked, Table};
+use serde_json::{Value, json};
 
 /// The data of a page, found as a browser finds it: from the opening tag to the first thing that
 /// ends a script.
@@ -16,26 +17,31 @@ fn data_of(page: &str) -> &str {
     &page[start..start + end]
 }
 
-fn column(key: &str, better: Better) -> Column {
-    Column {
+/// Two arms: the first with a range and words, the second without.
+fn small_table(time: f64) -> Table {
+    let columns = [
+        ("arm", vec!["a".into(), "b".into()]),
+        ("arm_full", vec!["".into(), "".into()]),
+        ("ttlb_ms", vec![Marked::from(time).range(Some([1.0, 2.0])), Marked::from(2.5)]),
+        ("exit_reason", vec![Marked::from("delay"), Marked::default()]),
+    ];
+    let column = |key: &str| Column {
         key: key.into(),
-        label: key.to_uppercase(),
+        name: key.to_uppercase(),
         unit: "ms".into(),
-        better,
-        explanation: String::new(),
-    }
+        better: Better::Low,
+        ..Column::default()
+    };
+    Table::of_columns("", columns.map(|(key, cells)| (column(key), cells)))
 }
 
-fn row(arm: &str, values: &[f64]) -> Row {
-    Row {
-        arm: arm.into(),
-        values: values.iter().map(|&x| Value::Number(x)).collect(),
-        ..Row::default()
-    }
+/// The data of a page as JSON.
+fn read(page: &str) -> Value {
+    serde_json::from_str(data_of(page)).expect("the data is valid JSON")
 }
 
 fn small_report() -> Report {
-    let mut report = Report {
+    Report {
         finding: "slowstart takes 1.0 ms.".into(),
         title: "A & B".into(),
         command: "firstflight compare --arms 'a,b'".into(),
@@ -53,10 +59,7 @@ fn small_report() -> Report {
         seed: u64::from(u32::MAX),
         repeat: 1,
         notes: vec![Note { level: Level::Warning, text: "careful".into() }],
-        table: Table {
-            columns: vec![column("ttlb_ms", Better::Low)],
-            rows: vec![row("a", &[1.5]), row("b", &[2.5])],
-        },
+        table: small_table(1.5),
         series: vec![Series {
             look: 0,
             arm: "a".into(),
@@ -99,18 +102,33 @@ fn small_report() -> Report {
         }],
         ideal: Some(Ideal { t0_ms: 4.0, rate_mbps: 1.0 }),
         provenance: vec![Fact { name: "Built with".into(), value: "care".into() }],
-    };
-    report.table.rows[0].values.extend([Value::Text("delay".into()), Value::Missing]);
-    report.table.rows[0].spread = vec![Some(Spread { low: 1.0, high: 2.0 }), None, None];
-    report
+    }
 }
 
 #[test]
 fn the_data_in_the_page_is_the_report() {
     let report = small_report();
-    let read: Report = serde_json::from_str(data_of(&report.to_html()))
-        .expect("the data is valid JSON of a report");
-    assert_eq!(read, report, "the page carries another report than the one it was made from");
+    let page = read(&report.to_html());
+    let whole = serde_json::to_value(&report).expect("a report is JSON");
+    assert_eq!(page, whole, "the page carries another report than the one it was made from");
+    let column = |key: &str| json!({"key": key, "label": key.to_uppercase(), "unit": "ms", "better": "low", "explanation": ""});
+    let row = |arm: &str, values: Value, spread: Value| json!({"arm": arm, "arm_full": "", "values": values, "spread": spread, "best": [], "near": []});
+    assert_eq!(
+        page["table"],
+        json!({
+            "columns": [column("ttlb_ms"), column("exit_reason")],
+            "rows": [
+                row("a", json!([1.5, "delay"]), json!([{"low": 1.0, "high": 2.0}, null])),
+                row("b", json!([2.5, null]), json!([])),
+            ],
+        }),
+        "the scripts read the table by these names"
+    );
+    let points = json!({
+        "t_ms": [0.0, 1.25], "cwnd": [10, 20], "ssthresh": [null, 15], "inflight": [1, 2],
+        "delivered_bytes": [0, 3000], "queue_bytes": [0, 7],
+    });
+    assert_eq!(page["series"][0]["points"], points, "points are stored as columns");
 }
 
 #[test]
@@ -142,9 +160,8 @@ fn no_text_can_end_or_extend_the_data_element() {
         }
         let page = report.to_html();
         assert!(!data_of(&page).contains('<'), "{nasty:?} leaves a `<` in the data");
-        let read: Report = serde_json::from_str(data_of(&page))
-            .unwrap_or_else(|e| panic!("{nasty:?} breaks the JSON: {e}"));
-        assert_eq!(read, expected, "{nasty:?} does not come back");
+        let expected = serde_json::to_value(&expected).expect("a report is JSON");
+        assert_eq!(read(&page), expected, "{nasty:?} does not come back");
     }
 }
 
@@ -197,62 +214,13 @@ fn the_page_names_no_address_to_fetch_from() {
 
 #[test]
 fn numbers_that_json_has_not_become_null_and_the_rest_stays() {
-    let mut report = small_report();
-    report.table.rows[0].values[0] = Value::Number(f64::NAN);
-    let read: Report = serde_json::from_str(data_of(&report.to_html())).expect("valid JSON");
+    let report = Report { table: small_table(f64::NAN), ..small_report() };
+    let page = read(&report.to_html());
     assert_eq!(
-        read.table.rows[0].values[0],
-        Value::Missing,
+        page["table"]["rows"][0]["values"],
+        json!([null, "delay"]),
         "not-a-number is shown as a missing value"
     );
-}
-
-#[test]
-fn points_of_uneven_columns_are_refused() {
-    let text = r#"{"arm":"a","points":{"t_ms":[0.0],"cwnd":[],"ssthresh":[],"inflight":[],"delivered_bytes":[],"queue_bytes":[]},
-        "phases":[],"losses":[],"exit":null,"episodes":[]}"#;
-    assert!(
-        serde_json::from_str::<Series>(text).is_err(),
-        "columns of different length were read as points"
-    );
-}
-
-// --- Best marks
-// ------------------------------------------------------------------------------------------------
-
-#[test]
-fn the_best_of_each_column_is_marked() {
-    struct Case {
-        name: &'static str,
-        better: Better,
-        values: [f64; 3],
-        best: [bool; 3],
-    }
-    let (low, high, none) = (Better::Low, Better::High, Better::None);
-    #[rustfmt::skip]
-    let cases = [
-        Case { name: "less is better",              better: low,  values: [3.0, 1.0, 2.0],           best: [false, true, false] },
-        Case { name: "more is better",              better: high, values: [3.0, 1.0, 2.0],           best: [true, false, false] },
-        Case { name: "a column that describes",     better: none, values: [3.0, 1.0, 2.0],           best: [false; 3] },
-        Case { name: "ties are all best",           better: low,  values: [1.0, 1.0, 2.0],           best: [true, true, false] },
-        Case { name: "nothing to choose",           better: low,  values: [2.0, 2.0, 2.0],           best: [false; 3] },
-        Case { name: "not a number takes no part",  better: low,  values: [f64::NAN, 1.0, 2.0],      best: [false, true, false] },
-        Case { name: "one number alone is not best", better: low, values: [f64::NAN, f64::NAN, 2.0], best: [false; 3] },
-    ];
-    for Case { name, better, values, best } in cases {
-        let mut table = Table {
-            columns: vec![column("k", better)],
-            rows: values.iter().map(|&x| row("a", &[x])).collect(),
-        };
-        table.mark_best(&[]);
-        table.mark_best(&[]); // twice: marks are set, not added
-        let marked: Vec<bool> = table.rows.iter().map(|row| row.best == ["k"]).collect();
-        assert_eq!(marked, best, "{name}: {values:?}");
-        assert!(
-            table.rows.iter().all(|row| row.best.len() <= 1),
-            "{name}: a column is marked twice"
-        );
-    }
 }
 
 // --- Thinning

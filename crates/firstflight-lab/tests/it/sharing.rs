@@ -63,7 +63,7 @@ fn flows_of_one_arm_share_and_the_report_says_how() {
             row.arm
         );
     }
-    assert_eq!(result.table().rows.len(), 2, "a line per arm");
+    assert_eq!(result.table().len(), 2, "a line per arm");
 }
 
 #[test]

@@ -75,7 +75,7 @@ pub(super) fn measured(effort: &Effort<'_>) -> Result<Measured, Error> {
             (0..ROUNDS).map(|round| ((round + 1) as f64, ratio(round))),
         ));
         let earlier: Vec<String> =
-            (0..ROUNDS - 1).map(|round| format!("{:.2}", ratio(round).estimate)).collect();
+            (0..ROUNDS - 1).map(|round| format!("{:.2}", ratio(round).value)).collect();
         values
             .number("estimates.round5", ratio(ROUNDS - 1))
             .case(format!("{}, A0", link.name))

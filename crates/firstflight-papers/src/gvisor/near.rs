@@ -129,16 +129,16 @@ pub(super) fn values(effort: &Effort<'_>) -> Result<Values, Error> {
     });
     let changes: Vec<Interval> = (0..rigs.len()).map(|rig| bench.change(rig, 1, 0)).collect();
     let worst =
-        changes.iter().enumerate().max_by(|a, b| a.1.estimate.abs().total_cmp(&b.1.estimate.abs()));
+        changes.iter().enumerate().max_by(|a, b| a.1.value.abs().total_cmp(&b.1.value.abs()));
     let (at, worst) = worst.map_or((0, Interval::from(0.0)), |(at, worst)| (at, *worst));
     let points = rigs
         .iter()
         .zip(&changes)
-        .map(|(rig, change)| (rig.name(), format!("{:+.2} %", change.estimate)));
+        .map(|(rig, change)| (rig.name(), format!("{:+.2} %", change.value)));
     let quantised = |with: bool| {
         let logs: Vec<f64> = (0..rigs.len())
             .filter(|&rig| (rigs[rig].tick_us > 0) == with)
-            .map(|rig| (1.0 + changes[rig].estimate / 100.0).ln())
+            .map(|rig| (1.0 + changes[rig].value / 100.0).ln())
             .collect();
         100.0 * ((logs.iter().sum::<f64>() / logs.len().max(1) as f64).exp() - 1.0)
     };
@@ -169,7 +169,7 @@ fn sixteen(effort: &Effort<'_>, ms: u64, seeds: u32) -> Result<Values, Error> {
     let bench = Bench::run(&rigs, &[OFF, ON, "slowstart/cubic/prr", SHIPPED], ms, seeds)?;
     let worst = |arm: usize, base: usize| {
         let all = (0..rigs.len()).map(|rig| (rig, bench.change(rig, arm, base)));
-        all.min_by(|a, b| a.1.estimate.total_cmp(&b.1.estimate)).unwrap_or((0, 0.0.into()))
+        all.min_by(|a, b| a.1.value.total_cmp(&b.1.value)).unwrap_or((0, 0.0.into()))
     };
     let (at, published) = worst(1, 0);
     let false_exits: u64 = (0..rigs.len()).flat_map(|rig| bench.of(rig, 1)).map(|one| one.1).sum();
@@ -178,8 +178,8 @@ fn sixteen(effort: &Effort<'_>, ms: u64, seeds: u32) -> Result<Values, Error> {
     let points = (0..rigs.len()).map(|rig| {
         let told = format!(
             "gVisor's profile {:+.1} %, shipped {:+.1} %",
-            bench.change(rig, 1, 0).estimate,
-            bench.change(rig, 3, 2).estimate
+            bench.change(rig, 1, 0).value,
+            bench.change(rig, 3, 2).value
         );
         (rigs[rig].name(), told)
     });
@@ -206,10 +206,10 @@ fn reno(effort: &Effort<'_>, ms: u64, seeds: u32) -> Result<Values, Error> {
     for (arm, name) in [(1, "cubic"), (2, "hystart")] {
         let all = (0..rigs.len()).map(|rig| (rig, bench.change(rig, arm, 0)));
         let (at, worst) = all
-            .max_by(|a, b| a.1.estimate.abs().total_cmp(&b.1.estimate.abs()))
+            .max_by(|a, b| a.1.value.abs().total_cmp(&b.1.value.abs()))
             .unwrap_or((0, 0.0.into()));
         let points = (0..rigs.len())
-            .map(|rig| (rigs[rig].name(), format!("{:+.2} %", bench.change(rig, arm, 0).estimate)));
+            .map(|rig| (rigs[rig].name(), format!("{:+.2} %", bench.change(rig, arm, 0).value)));
         values.number(format!("near.{name}_over_reno"), worst).case(rigs[at].name()).sweep(points);
     }
     Ok(values)

@@ -119,7 +119,7 @@ impl Lab {
     /// The size with the largest gain among the short or the long sizes.
     fn best(&self, rtt: usize, arm: usize, sizes: std::ops::Range<usize>) -> Gain {
         let gains = sizes.map(|size| self.gain(rtt, size, arm));
-        gains.max_by(|a, b| a.mean.estimate.total_cmp(&b.mean.estimate)).expect("there are sizes")
+        gains.max_by(|a, b| a.mean.value.total_cmp(&b.mean.value)).expect("there are sizes")
     }
 
     /// The ratio of a quantity to that of plain slow start, all cells pooled.
@@ -158,7 +158,7 @@ impl Lab {
             .map(|size| {
                 let gains: Vec<String> = (DRAFT03..ARMS.len())
                     .map(|arm| {
-                        format!("{} {:+.1} %", NAMES[arm], self.gain(rtt, size, arm).mean.estimate)
+                        format!("{} {:+.1} %", NAMES[arm], self.gain(rtt, size, arm).mean.value)
                     })
                     .collect();
                 (megabytes(self.gain(rtt, size, PLAIN).bytes), gains.join(", "))
@@ -200,7 +200,7 @@ fn gains_by_size(lab: &Lab, fine: &[several::Gains]) -> Figure {
     let curve = |(index, gains): (usize, &several::Gains)| {
         let assumed = (0..SIZES)
             .map(|size| lab.gain(index, size, DRAFT03))
-            .map(|gain| (gain.bytes as f64, gain.mean.estimate));
+            .map(|gain| (gain.bytes as f64, gain.mean.value));
         let mut points: Vec<[f64; 2]> = assumed
             .chain(gains.by_size.iter().copied())
             .map(|(bytes, gain)| [bytes / 1e6, gain])
@@ -240,7 +240,7 @@ fn goodput(lab: &Lab, fine: &[several::Gains]) -> Values {
     // Both gains come from the same seeds, but from different cells: the wider of the two intervals
     // bounds the difference.
     let less = |small: &Gain| Interval {
-        estimate: small.mean.estimate - short.mean.estimate,
+        value: small.mean.value - short.mean.value,
         low: small.mean.low - short.mean.high,
         high: small.mean.high - short.mean.low,
     };
@@ -277,9 +277,8 @@ fn goodput(lab: &Lab, fine: &[several::Gains]) -> Values {
 
 fn repair(lab: &Lab) -> Values {
     let others = |read: fn(&Seen) -> f64| {
-        (DRAFT03 + 1..ARMS.len()).map(move |arm| {
-            (NAMES[arm].to_owned(), format!("{:.3}", lab.pooled(arm, read).estimate))
-        })
+        (DRAFT03 + 1..ARMS.len())
+            .map(move |arm| (NAMES[arm].to_owned(), format!("{:.3}", lab.pooled(arm, read).value)))
     };
     let mut values = Values::default();
     let repeated: fn(&Seen) -> f64 = |seen| seen.repeated;

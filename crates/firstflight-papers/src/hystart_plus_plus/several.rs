@@ -64,9 +64,9 @@ fn less_fair_elsewhere(effort: &Effort<'_>, case: Shared, seeds: u32) -> Result<
         let (less, told) = less_fair(effort, case, seeds)?;
         let ours = format!(
             "{told}: {:+.3} [{:+.3}, {:+.3}], {seeds} seeds",
-            less.estimate, less.low, less.high
+            less.value, less.low, less.high
         );
-        tries.push(Try { setting: name.to_owned(), ours, flips: less.estimate >= LESS });
+        tries.push(Try { setting: name.to_owned(), ours, flips: less.value >= LESS });
     }
     Ok(tries)
 }
@@ -228,7 +228,7 @@ pub(super) fn others(effort: &Effort<'_>) -> Result<Values, Error> {
         let mut values = Values::default();
         values.number("apart.bytes", ratio(&ours, &plain, 0)).note(format!(
             "goodput {:+.1} %, timeouts {:.0} with plain slow start and {:.0} with -03",
-            100.0 * (ratio(&ours, &plain, 4).estimate - 1.0),
+            100.0 * (ratio(&ours, &plain, 4).value - 1.0),
             plain.total(1),
             ours.total(1)
         ));

@@ -184,7 +184,7 @@ impl Lab {
 
 /// "20 % [17, 23]".
 fn percent(gain: Interval) -> String {
-    format!("{:+.1} % [{:+.1}, {:+.1}]", gain.estimate, gain.low, gain.high)
+    format!("{:+.1} % [{:+.1}, {:+.1}]", gain.value, gain.low, gain.high)
 }
 
 /// The primary cells and the controls; the long object only where it is gated.
@@ -287,7 +287,7 @@ fn pooled(lab: &Lab, of: &impl Fn(usize, u64, &[u64]) -> Vec<usize>) -> Values {
             let ratio = lab.pooled(&of(PRIMARY, rtt, &SIZES), read);
             (
                 format!("{rtt} ms alone"),
-                format!("{:.2} x [{:.2}, {:.2}]", ratio.estimate, ratio.low, ratio.high),
+                format!("{:.2} x [{:.2}, {:.2}]", ratio.value, ratio.low, ratio.high),
             )
         })
     };
@@ -323,7 +323,7 @@ fn finding(
         .map(|hosts| format!("with {} {}", HOSTS[hosts].name, percent(all[hosts][0])))
         .collect();
     let pattern =
-        short.low > 0.0 && CONTROLS.into_iter().all(|hosts| all[hosts][0].estimate < NOTHING);
+        short.low > 0.0 && CONTROLS.into_iter().all(|hosts| all[hosts][0].value < NOTHING);
     let units = lab.every();
     let modern: Vec<usize> = RTTS.into_iter().flat_map(|rtt| of(3, rtt, &SHORT)).collect();
     let bytes = lab.total(&modern, 1, &units, |seen| seen.repeated)
@@ -380,7 +380,7 @@ fn other_starts(effort: &Effort<'_>) -> Result<Vec<(String, String)>, Error> {
         let at = |rtt: u64, bytes: u64| {
             format!(
                 "{:+.1} %",
-                lab.gain(&lab.at(|cell| (cell.rtt, cell.bytes) == (rtt, bytes)), false).estimate
+                lab.gain(&lab.at(|cell| (cell.rtt, cell.bytes) == (rtt, bytes)), false).value
             )
         };
         let told: Vec<String> = RTTS
@@ -462,6 +462,6 @@ pub fn short_gains(draws: u32) -> Result<Vec<(&'static str, f64)>, Error> {
         })
         .collect();
     let lab = Lab::run(cells, draws as usize)?;
-    let of = |name: &str| lab.gain(&lab.at(|cell| cell.hosts.name == name), false).estimate;
+    let of = |name: &str| lab.gain(&lab.at(|cell| cell.hosts.name == name), false).value;
     Ok(HOSTS.iter().map(|hosts| (hosts.name, of(hosts.name))).collect())
 }

@@ -169,7 +169,7 @@ fn best_cell(bulk: &Bulk, source: &Source) -> Values {
         })
     };
     let cells = (0..bulk.cases.len()).map(|cell| (cell, change(cell)));
-    let Some((cell, best)) = cells.min_by(|a, b| a.1.estimate.total_cmp(&b.1.estimate)) else {
+    let Some((cell, best)) = cells.min_by(|a, b| a.1.value.total_cmp(&b.1.value)) else {
         return values;
     };
     let all = bulk.all();
@@ -181,7 +181,7 @@ fn best_cell(bulk: &Bulk, source: &Source) -> Values {
             case.clone(),
             format!(
                 "{:+.1} %; with a second reduction for a lost retransmission {:+.1} %",
-                change(cell).estimate,
+                change(cell).value,
                 again(cell)
             ),
         )

@@ -204,8 +204,8 @@ fn three_segments(effort: &Effort<'_>, knobs: Knobs) -> Result<Values, Error> {
     let mut values = Values::default();
     for (name, share) in [("m5", M5), ("m6", M6), ("m7", M7)] {
         let percent = |all: &[Counted]| {
-            let Interval { estimate, low, high } = share.interval(all);
-            format!("{estimate:.2} % [{low:.2}, {high:.2}]")
+            let Interval { value, low, high } = share.interval(all);
+            format!("{value:.2} % [{low:.2}, {high:.2}]")
         };
         let told = format!(
             "Linux {}, Standard {}, PRR {}",
@@ -231,7 +231,7 @@ fn by_share(effort: &Effort<'_>, tried: &[Knobs]) -> Result<Vec<Shared>, Error> 
     let mut points = Vec::new();
     for &knobs in tried {
         let served = run(effort, knobs, effort.sample("prr.shares"))?;
-        let m5 = |a: usize, b: usize| M5.ratio(&served[a], &served[b]).estimate;
+        let m5 = |a: usize, b: usize| M5.ratio(&served[a], &served[b]).value;
         let (to_linux, to_prr) = (m5(PRR, HALVING), m5(STANDARD, PRR));
         points.push(Shared {
             setting: format!(
@@ -252,7 +252,7 @@ fn by_share(effort: &Effort<'_>, tried: &[Knobs]) -> Result<Vec<Shared>, Error> 
         ("no moderation", "slowstart/cubic/halving(moderation=off)"),
     ] {
         let linux = serve(Service::Video, last, Server::linux26(arm), connections)?;
-        let ratio = M5.ratio(&prr, &linux).estimate;
+        let ratio = M5.ratio(&prr, &linux).value;
         points.push(Shared {
             setting: format!("{name}, {:.0} % policed", last.policed * 100.0),
             told: format!("PRR over Linux {ratio:.3} x"),

@@ -89,7 +89,7 @@ pub(crate) fn measured(effort: &Effort<'_>, source: &Source) -> Result<Measured,
                 one.name.clone(),
                 format!(
                     "{:.1} % [{:.1}, {:.1}] with rate halving (published 45 % with PRR)",
-                    one.share.estimate, one.share.low, one.share.high
+                    one.share.value, one.share.low, one.share.high
                 ),
             )
         }));
@@ -111,7 +111,7 @@ struct Under {
 /// Describes the effects of bursts and of sizes.
 fn ranges(all: &[Under]) -> String {
     let range = |bursts: bool| {
-        let shares = all.iter().filter(|one| one.bursts == bursts).map(|one| one.share.estimate);
+        let shares = all.iter().filter(|one| one.bursts == bursts).map(|one| one.share.value);
         let (low, high) = stats::extremes(shares);
         format!("{low:.1} to {high:.1} %")
     };
@@ -210,9 +210,9 @@ fn exit_windows(served: &[Vec<Counted>]) -> Values {
         (CRB_GRANTED, "crb_granted", HALVING, STANDARD),
     ] {
         let (own, other) = (distance(arm, near), distance(arm, far));
-        values.number(format!("web.exit.{name}"), own.estimate / other.estimate.max(1e-9)).note(format!(
+        values.number(format!("web.exit.{name}"), own.value / other.value.max(1e-9)).note(format!(
             "mean absolute difference {:.1} % of the window to {}, {:.1} % to {}, over the first recovery of each connection",
-            own.estimate, SERVERS[near].0, other.estimate, SERVERS[far].0
+            own.value, SERVERS[near].0, other.value, SERVERS[far].0
         ));
     }
     values
@@ -284,16 +284,15 @@ fn other_paths(effort: &Effort<'_>, source: &Source) -> Result<Vec<Try>, Error> 
         let (linux, prr) = (run(linux)?, run(prr)?);
         let all = change(&prr, &linux, (0, u64::MAX));
         let large = change(&prr, &linux, (50_000, u64::MAX));
-        let percent =
-            |read: fn(&Counted) -> f64| 100.0 * (ratio(&prr, &linux, read).estimate - 1.0);
+        let percent = |read: fn(&Counted) -> f64| 100.0 * (ratio(&prr, &linux, read).value - 1.0);
         let mut tried = Values::default();
         let flips = source.holds(tried.number("web.latency", all));
         let ours = format!(
             "{:+.2} % [{:+.2}, {:+.2}], above 50 kB {:+.2} %; timeouts {:+.2} %, recoveries cut short by one {:+.1} %",
-            all.estimate,
+            all.value,
             all.low,
             all.high,
-            large.estimate,
+            large.value,
             percent(|one| one.rtos),
             percent(|one| one.timed_out)
         );
@@ -312,7 +311,7 @@ fn latency(served: &[Vec<Counted>], fit: &str) -> Values {
     let points = (1..SERVERS.len()).map(|arm| {
         (
             SERVERS[arm].0.to_owned(),
-            format!("{:+.2} %", change(&served[arm], linux, (0, u64::MAX)).estimate),
+            format!("{:+.2} %", change(&served[arm], linux, (0, u64::MAX)).value),
         )
     });
     let mut values = Values::default();

@@ -22,12 +22,6 @@ const JUMP: usize = 1;
 pub(crate) const NO_JUMP: usize = 2;
 pub(crate) const RAPID: usize = 3;
 
-impl From<stats::Interval> for Interval {
-    fn from(of: stats::Interval) -> Interval {
-        Interval { estimate: of.value, low: of.low, high: of.high }
-    }
-}
-
 /// The test's entries, by part and arm.
 pub(crate) struct Found {
     analysis: Analysis,
@@ -52,7 +46,7 @@ impl Found {
         entry
             .versus_baseline
             .as_ref()
-            .map_or(Interval::from(0.0), |versus| versus.reduction_pct.mean.into())
+            .map_or(Interval::from(0.0), |versus| versus.reduction_pct.mean)
     }
 
     pub(crate) fn names(&self, part: Part) -> Vec<String> {
@@ -214,7 +208,7 @@ fn other_assumptions(effort: &Effort<'_>, found: &Found) -> Result<Vec<Turned>, 
         let bins = turned.names(Part::Size);
         let edge = |name: Option<&String>| {
             name.and_then(|name| turned.entry(Part::Size, name, RAPID))
-                .map_or(f64::NAN, |entry| Found::gain(entry).estimate)
+                .map_or(f64::NAN, |entry| Found::gain(entry).value)
         };
         let told = format!(
             "mean loss {} % (slow start, jumpstart, rapid-no-jump, rapidstart; published 1.52, 1.61, 1.92, 1.98), rapidstart {:.2} x, at P99 {:.2} x; \
@@ -222,7 +216,7 @@ fn other_assumptions(effort: &Effort<'_>, found: &Found) -> Result<Vec<Turned>, 
             losses.join(", "),
             rapid.loss_pct.mean / base.loss_pct.mean,
             rapid.loss_pct.p99.value / base.loss_pct.p99.value,
-            -gain.estimate,
+            -gain.value,
             -gain.high,
             -gain.low,
             -edge(bins.first()),
@@ -232,7 +226,7 @@ fn other_assumptions(effort: &Effort<'_>, found: &Found) -> Result<Vec<Turned>, 
             knob,
             setting: format!("{name} (q {q:.3}, k {k:.5}, s {s:.3})"),
             told,
-            gain: gain.estimate,
+            gain: gain.value,
             loss_ratio: rapid.loss_pct.mean / base.loss_pct.mean,
         });
     }
@@ -263,8 +257,8 @@ fn by_fill(found: &Found) -> Values {
         .collect();
     let negative: Vec<String> = cells
         .iter()
-        .filter(|(_, gain)| gain.estimate < 0.0)
-        .map(|(name, gain)| format!("{name} {:+.1} %", gain.estimate))
+        .filter(|(_, gain)| gain.value < 0.0)
+        .map(|(name, gain)| format!("{name} {:+.1} %", gain.value))
         .collect();
     let sure = cells.iter().filter(|(_, gain)| gain.high < 0.0).count();
     let share = 100.0 * negative.len() as f64 / cells.len().max(1) as f64;
@@ -335,7 +329,7 @@ fn by_group(found: &Found) -> Values {
 }
 
 fn extremes(gains: &[Interval]) -> (f64, f64) {
-    stats::extremes(gains.iter().map(|gain| gain.estimate))
+    stats::extremes(gains.iter().map(|gain| gain.value))
 }
 
 /// Values of the four published size bins; those of larger objects are only reported.
@@ -366,7 +360,7 @@ fn by_size(found: &Found) -> Values {
         values.number("production.size.larger", gain).case(name);
     }
     if let (Some((_, first)), Some((_, last))) = (published.first(), published.last()) {
-        values.number("production.size.trend", last.estimate - first.estimate);
+        values.number("production.size.trend", last.value - first.value);
     }
     values
 }
@@ -378,7 +372,7 @@ fn best_together(found: &Found) -> Values {
     for arm in [JUMP, NO_JUMP] {
         // The same connections under both arms: the wider interval bounds the difference.
         let difference = Interval {
-            estimate: gain(RAPID).estimate - gain(arm).estimate,
+            value: gain(RAPID).value - gain(arm).value,
             low: gain(RAPID).low - gain(arm).high,
             high: gain(RAPID).high - gain(arm).low,
         };
@@ -395,7 +389,7 @@ fn losses(found: &Found) -> Values {
             .all(arm)
             .versus_baseline
             .as_ref()
-            .map_or(Interval::from(0.0), |versus| versus.loss_points.into())
+            .map_or(Interval::from(0.0), |versus| versus.loss_points)
     };
     let published = &published("rapid-start", "loss.mean").values;
     let told: Vec<(String, String)> = (0..4)
@@ -413,11 +407,8 @@ fn losses(found: &Found) -> Values {
     let mut values = Values::default();
     for (low, high) in [(0, JUMP), (JUMP, NO_JUMP), (NO_JUMP, RAPID)] {
         let (a, b) = (points(low), points(high));
-        let difference = Interval {
-            estimate: b.estimate - a.estimate,
-            low: b.low - a.high,
-            high: b.high - a.low,
-        };
+        let difference =
+            Interval { value: b.value - a.value, low: b.low - a.high, high: b.high - a.low };
         values.number(format!("production.loss.{}", NAMES[high]), difference);
     }
     for value in values.named_mut("production.loss.jumpstart") {

@@ -1,7 +1,7 @@
 // The page of a replay: the finding, the exits of every startup beside what fills the path, and the course of connections.
 
 const VERDICTS = { early: "too early", right: "right", late: "too late", silent: "not within the trace" };
-const arms = report.arms.map(({ arm, look }) => ({ arm, look, colour: `var(--arm-${look % COLOURS})`, shape: SHAPES[look % SHAPES.length] }));
+const arms = report.arms.map(({ arm, look }) => ({ arm, look, ...lookOf(look) }));
 const armOf = (name) => arms.find(({ arm }) => arm === name);
 const [EARLY, LATE] = report.right_bdp;
 
@@ -17,61 +17,22 @@ function words() {
   }
   for (const note of report.notes) byId("notes").append(html("p", { class: "note" }, note));
   byId("verdicts-how").textContent =
-    `Too early: cwnd at exit below ${EARLY} BDP, so the path is not filled. Right: up to ${LATE} BDP. Too late: above, or only on a loss. ` +
+    `Early: cwnd at exit below ${EARLY} BDP, so the path is not filled. Right: up to ${LATE} BDP. Late: above, or only on a loss. Silent: no exit within the trace. ` +
     "BDP: the best sustained delivery rate times the smallest RTT of the connection.";
   for (const legend of document.querySelectorAll("[data-legend]")) legend.append(...arms.map((arm) => html("span", {}, swatch(arm), arm.arm)));
   byId("command").textContent = report.command;
 }
 
-const nameCell = (arm, name, extra) => html("th", { scope: "row" }, arm ? swatch(arm) : null, html("span", { class: "name" }, name), extra);
-const cell = (text) => html("td", {}, text ?? MISSING);
-const verdictCell = (verdict, text) => html("td", {}, html("span", { class: `v ${verdict}` }, text ?? VERDICTS[verdict]));
-
-function verdictTable() {
-  const rows = report.verdicts.map((row) => {
-    const share = (verdict) => verdictCell(verdict, number((100 * row[verdict]) / Math.max(1, row.connections), 1));
-    return html("tr", {}, nameCell(armOf(row.arm), row.arm), cell(number(row.connections, 0)), ...Object.keys(VERDICTS).map(share),
-      ...[row.bdp_ratio_p10, row.bdp_ratio_p50, row.bdp_ratio_p90].map((value) => cell(plain(value))));
-  });
-  const shares = Object.values(VERDICTS).map((name) => [name, "% of connections"]);
-  byId("verdict-table").append(rowsTable([["Algorithm"], ["connections"], ...shares, ["cwnd at exit p10", "BDP"], ["p50", "BDP"], ["p90", "BDP"]], rows));
-}
-
-function connectionTable() {
-  const rows = report.connections.map((row) => html("tr", {}, nameCell(null, row.name),
-    cell(plain(row.min_rtt_ms)), cell(`${row.rate_is_lower_bound ? "≥ " : ""}${plain(row.best_rate_wire_mbps)}`), cell(bytes(row.bdp_bytes)), cell(row.loss_ratio === null ? null : number(100 * row.loss_ratio, 2)),
-    ...arms.map(({ arm }) => {
-      const startup = row.startups.find((one) => one.arm === arm);
-      return startup ? verdictCell(startup.verdict, startup.verdict === "silent" ? MISSING : `${VERDICTS[startup.verdict]}${startup.bdp_ratio === null ? "" : ` ${plain(startup.bdp_ratio)}`}`) : cell();
-    })));
-  byId("connection-table").append(rowsTable([["Connection"], ["RTT", "ms"], ["rate", "Mbit/s"], ["BDP"], ["lost", "%"], ...arms.map(({ arm }) => [arm, "cwnd at exit, BDP"])], rows));
-  const more = report.count - report.connections.length;
-  byId("connections-more").textContent = more > 0 ? `${number(more, 0)} more are in the JSON.` : "";
-}
-
-const CAPTURED = {
-  min_rtt_ms: ["Smallest RTT", time], rtt_p50_ms: ["Median RTT", time], best_rate_mbps: ["Best sustained rate", rate],
-  loss_ratio: ["Lost", (share) => `${number(100 * share, 2)}${NARROW}%`], queue_max_ms: ["Largest queue", time], bytes: ["Delivered", bytes],
-};
-
-function capturedTable() {
-  const rows = report.captured.map((row) => {
-    const [name, says] = CAPTURED[row.measure];
-    return html("tr", {}, nameCell(null, name), cell(number(row.connections, 0)), cell(says(row.p50)), cell(says(row.p95)));
-  });
-  byId("captured-table").append(rowsTable([["Captured"], ["connections"], ["p50"], ["p95"]], rows));
-}
-
-function startupTable(row) {
-  const percent = (share) => cell(share === null ? null : number(100 * share, 0));
-  const rows = row.startups.map((one) => {
-    const estimate = one.estimate === null ? null : one.estimate_unit === "ms" ? time(one.estimate) : bytes(one.estimate);
-    return html("tr", {}, nameCell(armOf(one.arm), one.arm, one.exact ? html("span", { class: "exact" }, " (ran)") : null),
-      verdictCell(one.verdict), html("td", { class: "word" }, one.reason ?? MISSING), cell(one.time_ms === null ? null : number(one.time_ms, 1)), cell(one.ack === null ? null : number(one.ack, 0)),
-      cell(plain(one.bdp_ratio)), cell(bytes(one.inflight)), percent(one.used_ratio), cell(plain(one.rate_then_mbps)), percent(one.rate_ratio), cell(estimate), cell(plain(one.aim_ratio)));
-  });
-  const columns = [["Algorithm"], ["verdict"], ["exit reason"], ["exit time", "ms"], ["at ACK"], ["cwnd at exit", "BDP"], ["in flight"], ["of its cwnd", "%"], ["rate then", "Mbit/s"], ["of the best", "%"], ["estimate"], ["target", "BDP"]];
-  return html("div", { class: "scroll table-box", tabindex: 0, role: "region", "aria-label": `Exits on ${row.name}` }, rowsTable(columns, rows));
+// Verdicts have the colours of the chart.
+function tableBox(name, text) {
+  const box = html("div", { class: "scroll table-box", tabindex: 0, role: "region", "aria-label": name });
+  box.innerHTML = text;
+  sign(box, arms);
+  for (const cell of box.querySelectorAll("td")) {
+    const word = cell.firstChild?.textContent;
+    if (VERDICTS[word]) cell.classList.add("v", word);
+  }
+  return box;
 }
 
 // --- All exits in one picture ----------------------------------------------------------------------------------
@@ -117,17 +78,6 @@ function exitChart() {
 }
 
 // --- The course of a connection --------------------------------------------------------------------------------
-
-// The last sample at or before `t`; -1 before the first.
-function at(times, t) {
-  let [low, high] = [0, times.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (times[middle] <= t) low = middle + 1;
-    else high = middle;
-  }
-  return low - 1;
-}
 
 function polyline(times, values, x, y) {
   let [d, open] = ["", false];
@@ -242,7 +192,7 @@ function connection(line) {
   const [list, charts] = [html("dl", { class: "facts" }), html("div", {})];
   facts(list, facts_of(row, line));
   const section = html("section", { class: "course" }, html("h2", {}, row.name), list, ...row.findings.map(({ text }) => html("p", { class: "note" }, text)),
-    startupTable(row), html("div", { class: "legend" }, ...row.startups.map((one) => html("span", {}, swatch(armOf(one.arm)), one.arm))), charts);
+    tableBox(`Exits on ${row.name}`, report.tables.startups[report.lines.indexOf(line)]), html("div", { class: "legend" }, ...row.startups.map((one) => html("span", {}, swatch(armOf(one.arm)), one.arm))), charts);
   byId("lines").append(section);
   const exits = row.startups.filter((one) => one.time_ms !== null && one.time_ms <= line.to_ms);
   const rtts = line.t_ms.map((when, i) => [when, line.rtt_ms[i]]).filter(([, value]) => value !== null);
@@ -275,11 +225,12 @@ words();
 exitChart();
 // Shares and a table of connections say nothing of a single one that its own section does not.
 if (report.count > 1) {
-  verdictTable();
-  connectionTable();
-  capturedTable();
+  byId("verdict-table").append(tableBox("Verdicts by algorithm", report.tables.verdicts));
+  byId("connections").append(tableBox("Connections", report.tables.connections));
+  const more = report.count - report.connections.length;
+  if (more > 0) byId("connections").append(html("p", { class: "how" }, `${number(more, 0)} more are in the JSON.`));
+  byId("connections").append(tableBox("What was captured", report.tables.captured));
 } else {
-  byId("verdict-table").remove();
   byId("connections").remove();
 }
 report.lines.forEach(connection);
