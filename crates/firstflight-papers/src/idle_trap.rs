@@ -56,7 +56,7 @@ pub(crate) fn measured(effort: &Effort<'_>, _source: &Source) -> Result<Measured
             completion_ms(done)
         })?;
     let mut values = Values::default();
-    let share = |cell: usize, arm: usize| failed(&times, cell, arm).estimate;
+    let share = |cell: usize, arm: usize| failed(&times, cell, arm).value;
     let elsewhere = |arm: usize| -> Vec<(String, String)> {
         let other = |cell: usize| (PATHS[cell].0.to_owned(), format!("{:.0} %", share(cell, arm)));
         (1..PATHS.len()).map(other).collect()

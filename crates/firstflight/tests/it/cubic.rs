@@ -620,7 +620,7 @@ fn counted_from_the_last_send_a_window_of_two_packets_never_grows_again() {
             cubic.on_idle(START + rtt * (round - 1), Nanos::ZERO, rtt);
             let acked = w.cwnd;
             let ack = Told { now, acked, rtt: Some(rtt), srtt: Some(rtt), ..Told::default() };
-            cubic.grow(&ack.ack(), acked, &mut w, &context());
+            cubic.grow(&ack.ack(), acked, &mut w, &CX);
         }
         w.cwnd
     };
@@ -645,7 +645,7 @@ fn counted_from_the_last_send_packets_from_before_the_epoch_grow_nothing() {
     ] {
         let ack = Told { now: START + at, acked: 28_960, rtt, srtt: Some(srtt), ..Told::default() };
         let before = w.cwnd;
-        cubic.grow(&ack.ack(), 28_960, &mut w, &context());
+        cubic.grow(&ack.ack(), 28_960, &mut w, &CX);
         assert_eq!(w.cwnd > before, grows, "{what}: {} B more", w.cwnd - before);
     }
 }
