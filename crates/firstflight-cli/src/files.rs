@@ -97,6 +97,7 @@ fn check_inputs(option: &str, output: &Path, arguments: &[OsString]) -> Result<(
 
 /// The path that bytes of an argument name.
 #[cfg(unix)]
+#[expect(clippy::unnecessary_wraps, reason = "other systems know no bytes that are no UTF-8")]
 fn path_of(bytes: &[u8]) -> Option<PathBuf> {
     use std::os::unix::ffi::OsStrExt;
     Some(std::ffi::OsStr::from_bytes(bytes).into())

@@ -509,10 +509,9 @@ fn an_output_never_replaces_an_input() {
     let kept = ["compare", "--bytes", "100kB", "--arms", "slowstart", "--path", path];
     let kept = run_in(&folder, &[&kept[..], &["--json", "kept.json"]].concat());
     assert_eq!(kept.code, 0, "{}", kept.stderr);
-    let mut table = "time_ms,acked_bytes,inflight_bytes,rtt_ms\n".to_owned();
-    for row in 0..200 {
-        table += &format!("{},10000,20000,30\n", 30 * row);
-    }
+    let rows = (0..200).map(|row| format!("{},10000,20000,30\n", 30 * row));
+    let table =
+        "time_ms,acked_bytes,inflight_bytes,rtt_ms\n".to_owned() + &rows.collect::<String>();
     fs::write(folder.path().join("acks.csv"), table).expect("a table");
     fs::write(folder.path().join("plan.toml"), "bytes = \"100kB\"\narms = [\"slowstart\"]\n")
         .expect("an experiment");

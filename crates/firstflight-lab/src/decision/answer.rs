@@ -91,6 +91,11 @@ pub struct Decision {
     pub check: Check,
 }
 
+/// Whether an arm knows what no sender can know (`oracle`). It has effects, but nobody can deploy it.
+pub(super) fn is_reference(arm: &str) -> bool {
+    Arm::parse(arm).is_ok_and(|arm| arm.startup.is_reference())
+}
+
 impl Decision {
     /// Withdraws the recommendation, for this reason.
     pub fn withhold(&mut self, why: &str) {
@@ -100,15 +105,9 @@ impl Decision {
         self.notes.clear();
     }
 
-    /// Whether an arm knows what no sender can know (`oracle`). It has effects, but nobody can
-    /// deploy it.
-    pub(super) fn is_reference(&self, arm: &str) -> bool {
-        Arm::parse(arm).is_ok_and(|arm| arm.startup.is_reference())
-    }
-
     /// The arms that may be recommended.
     pub(super) fn candidates(&self) -> impl Iterator<Item = &ArmRow> {
-        self.arms.iter().filter(|row| !self.is_reference(&row.arm))
+        self.arms.iter().filter(|row| !is_reference(&row.arm))
     }
 
     /// The effects of an arm in every world.

@@ -90,16 +90,14 @@ pub fn decide(question: &Question<'_>, of: &Evidence<'_>) -> Decision {
         decision.withhold(&format!(
             "too few simulated connections, {least} for a set of assumptions where {LEAST} are needed; raise `--flows`"
         ));
+    } else if answer::is_reference(&decision.baseline) {
+        let why = format!(
+            "{} knows what no sender can know; it cannot be the baseline",
+            decision.baseline
+        );
+        decision.withhold(&why);
     } else {
-        if decision.is_reference(&decision.baseline) {
-            let why = format!(
-                "{} knows what no sender can know; it cannot be the baseline",
-                decision.baseline
-            );
-            decision.withhold(&why);
-        } else {
-            rule::apply(&mut decision, &worlds);
-        }
+        rule::apply(&mut decision, &worlds);
     }
     decision
 }

@@ -1,6 +1,6 @@
 //! The seven rules, in order.
 
-use super::answer::{ArmRow, Decision, Rule};
+use super::answer::{ArmRow, Decision, Rule, is_reference};
 use super::effect::{Drawn, Effect, Effects, Is, TIME_PCT, World, clear_of, less_time};
 use crate::stats::{Interval, Z_95};
 use std::cmp::Ordering;
@@ -103,7 +103,7 @@ fn ahead(world: &World<'_>, a: usize, b: usize) -> Interval {
 /// on the baseline at no cost.
 fn turn(decision: &Decision, worlds: &[World<'_>]) -> Option<Turn> {
     let arms = &decision.arms;
-    let candidate = |arm: usize| arm == 0 || !decision.is_reference(&arms[arm - 1].arm);
+    let candidate = |arm: usize| arm == 0 || !is_reference(&arms[arm - 1].arm);
     let candidates = arms.iter().enumerate().filter(|(index, _)| candidate(index + 1));
     let with_baseline = candidates.filter_map(|(index, row)| {
         let worse = |of: &Effects| of.time_pct.is == Is::Worse;
@@ -161,7 +161,7 @@ fn open_turn(decision: &Decision, worlds: &[World<'_>]) -> f64 {
         let of = |world: usize| Some(f64::max(named(&world)?, lead(world)?));
         (0..worlds.len()).filter_map(of).min_by(f64::total_cmp)
     };
-    let candidate = |arm: usize| arm == 0 || !decision.is_reference(&decision.arms[arm - 1].arm);
+    let candidate = |arm: usize| arm == 0 || !is_reference(&decision.arms[arm - 1].arm);
     let arms = arms.filter(|arm| candidate(*arm));
     let pairs = arms.flat_map(|a| (0..a).map(move |b| (a, b)));
     let pairs = pairs.filter(|(_, other)| candidate(*other));

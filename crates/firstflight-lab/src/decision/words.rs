@@ -114,8 +114,7 @@ impl Decision {
                 extremes(all(read).flat_map(both))
             };
             if !(low.is_finite() && high.is_finite()) {
-                return told
-                    .push(format!("unknown effect on {}", words.trim_start_matches("% more ")));
+                return told.push(words.trim_start_matches("% more ").to_owned());
             }
             let depending =
                 if is == Is::Worse && format!("{low:.digits$}") != format!("{high:.digits$}") {

@@ -25,7 +25,7 @@ impl Answer {
             let told =
                 format!("{} x {:.2} ({:.2} to {:.2})", row.ratio, one.value, one.low, one.high);
             match lines.last_mut().filter(|_| last == row.arm) {
-                Some(line) => *line += &format!(", {told}"),
+                Some(line) => line.extend([", ", told.as_str()]),
                 None => lines.push(format!("Cost of {}: {told}", row.arm)),
             }
             last = &row.arm;

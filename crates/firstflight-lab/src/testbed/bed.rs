@@ -133,6 +133,55 @@ impl Info {
     /// # Errors
     /// A one-line message with the reason.
     pub fn check(&self, scenario: &Scenario, arm: &NamedArm) -> Result<(), Error> {
+        self.check_sender(scenario, arm)?;
+        match &arm.sender {
+            Sender::Kernel { .. } if !self.kernel_arms => return Err(arm.elsewhere()),
+            Sender::Stack(_) if !self.stack_arms => return Err(arm.elsewhere()),
+            Sender::Programs(_) if !self.programs => return Err(arm.elsewhere()),
+            Sender::Own { .. } if !self.own_startups => {
+                return Err(Error::new(format!(
+                    "arm `{}`: a startup of your own runs on the testbed `sim` only",
+                    arm.label
+                )));
+            }
+            _ => {}
+        }
+        if scenario.path.acks().is_some() && !self.obeys_ack_every {
+            return Err(Error::new(format!(
+                "path `{}`: `ack=` is for the simulator's receiver; on the testbed `{}`, the stack decides when to acknowledge",
+                scenario.path, self.name
+            )));
+        }
+        self.check_window(scenario)?;
+        if let (Some(mtu), Hosts::Quic(host)) = (scenario.path.mtu(), scenario.host)
+            && mtu < u64::from(LEAST_DATAGRAM + host.lower)
+        {
+            return Err(Error::new(format!(
+                "path `{}`: QUIC sends datagrams of at least {LEAST_DATAGRAM} B, which are IP packets of {} B: use a larger `mtu`, or `--transport tcp`",
+                scenario.path,
+                LEAST_DATAGRAM + host.lower
+            )));
+        }
+        if !scenario.receiver.is_empty() && !self.kernel_receiver {
+            return Err(Error::new(format!(
+                "testbed `{}`: its receiver is not a kernel and has no settings",
+                self.name
+            )));
+        }
+        match (self.speaks, &scenario.host) {
+            (Speaks::Quic, Hosts::Tcp(_)) => Err(Error::new(format!(
+                "testbed `{}` speaks QUIC: leave `--transport tcp` out, or use `--on sim`",
+                self.name
+            ))),
+            (Speaks::Tcp, Hosts::Quic(_)) => {
+                Err(Error::new(format!("testbed `{}` speaks TCP", self.name)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses options of an arm's sender, and advice, that the testbed cannot carry.
+    fn check_sender(&self, scenario: &Scenario, arm: &NamedArm) -> Result<(), Error> {
         let refused = |why: &str| Err(Error::new(format!("arm `{}`: {why}", arm.label)));
         let sender = arm.parts().map_or_else(SenderParams::default, |arm| arm.sender);
         let detects = sender.detection.is_some() || sender.early.is_some();
@@ -194,47 +243,7 @@ impl Info {
                 "a real stack does not report to our controllers how many bytes arrived marked, nor sends ECT(1): use the simulator",
             );
         }
-        match &arm.sender {
-            Sender::Kernel { .. } if !self.kernel_arms => return Err(arm.elsewhere()),
-            Sender::Stack(_) if !self.stack_arms => return Err(arm.elsewhere()),
-            Sender::Programs(_) if !self.programs => return Err(arm.elsewhere()),
-            Sender::Own { .. } if !self.own_startups => {
-                return refused("a startup of your own runs on the testbed `sim` only");
-            }
-            _ => {}
-        }
-        if scenario.path.acks().is_some() && !self.obeys_ack_every {
-            return Err(Error::new(format!(
-                "path `{}`: `ack=` is for the simulator's receiver; on the testbed `{}`, the stack decides when to acknowledge",
-                scenario.path, self.name
-            )));
-        }
-        self.check_window(scenario)?;
-        if let (Some(mtu), Hosts::Quic(host)) = (scenario.path.mtu(), scenario.host)
-            && mtu < u64::from(LEAST_DATAGRAM + host.lower)
-        {
-            return Err(Error::new(format!(
-                "path `{}`: QUIC sends datagrams of at least {LEAST_DATAGRAM} B, which are IP packets of {} B: use a larger `mtu`, or `--transport tcp`",
-                scenario.path,
-                LEAST_DATAGRAM + host.lower
-            )));
-        }
-        if !scenario.receiver.is_empty() && !self.kernel_receiver {
-            return Err(Error::new(format!(
-                "testbed `{}`: its receiver is not a kernel and has no settings",
-                self.name
-            )));
-        }
-        match (self.speaks, &scenario.host) {
-            (Speaks::Quic, Hosts::Tcp(_)) => Err(Error::new(format!(
-                "testbed `{}` speaks QUIC: leave `--transport tcp` out, or use `--on sim`",
-                self.name
-            ))),
-            (Speaks::Tcp, Hosts::Quic(_)) => {
-                Err(Error::new(format!("testbed `{}` speaks TCP", self.name)))
-            }
-            _ => Ok(()),
-        }
+        Ok(())
     }
 }
 

@@ -174,6 +174,15 @@ fn a_policed_path_has_the_rate_of_its_policer() {
     );
 }
 
+fn refuses(text: &str, expected: &str) {
+    let line = refusal(text);
+    if expected.ends_with(' ') {
+        assert!(line.starts_with(expected), "refusal of `{text}`: {line}");
+    } else {
+        assert_eq!(line, expected, "refusal of `{text}`");
+    }
+}
+
 #[test]
 fn each_wrong_effect_is_refused_with_its_range() {
     const RATES: &str = "allowed: 1kbit to 1000Gbit, with the unit bit, kbit, Mbit or Gbit";
@@ -243,43 +252,106 @@ fn each_wrong_effect_is_refused_with_its_range() {
         ("up_steps=1s:1Mbit", "up_steps=1s:1Mbit: only a constant rate has it; give up=100Mbit as well".to_owned()),
         ("delay=front", "delay=front: is not a position of the propagation delay; allowed: even, before or behind".to_owned()),
         ("overhead=2kB", "overhead=2kB: is too large; allowed: 0B to 1500B".to_owned()),
-        ("return=geo_hot", "return=geo_hot: unknown release (did you mean `geo_cold`?); allowed: plain, geo_cold, geo_warm, geo_starved, geo_stress, lte, wifi, nic, leo, or geo:..., batch:..., first:..., leo:...".to_owned()),
-        ("return=geo:0.5:1.7", "return=geo:0.5:1.7: GRANT=0.5: is too small; allowed: 1 to 160 ACKs per frame".to_owned()),
-        ("return=geo:1:0.9", "return=geo:1:0.9: GROWTH=0.9: is too small; allowed: a plain number from 1 to 10".to_owned()),
-        ("return=geo:1:1:outage", "return=geo:1:1:outage: outages=outage: is unknown; allowed: `outages` or nothing".to_owned()),
-        ("return=batch:0ms:5", format!("return=batch:0ms:5: PERIOD=0ms: is zero; {TIMES}")),
-        ("return=batch:5ms:0", "return=batch:5ms:0: CAP=0: is too small; allowed: a whole number from 1 to 1000000".to_owned()),
-        ("return=leo:10ms:2-1", "return=leo:10ms:2-1: FACTOR=2-1: is in descending order; allowed: the smaller value first".to_owned()),
-        ("return=leo,steps=1s:1Mbit", "rate=10Mbit: return=leo varies the rate itself; allowed: a constant rate".to_owned()),
-        ("return=lte,up_reorder=1%:1ms", "up_reorder=...: return=lte keeps the order of ACKs; allowed: one of the two".to_owned()),
-        ("thin=0", "thin=0: is too small; allowed: a whole number from 1 to 1000000".to_owned()),
-        ("thin=2,up_jitter=1ms", "thin=2: needs to know which ACKs wait; allowed: with a constant `up` without further effects, or with a release engine".to_owned()),
-        ("gro=20us", "gro=20us: has 1 field; allowed: gro=TIME:BYTES".to_owned()),
-        ("comp_sack=1ms", "comp_sack=1ms: has 1 field; allowed: comp_sack=TIME:COUNT".to_owned()),
-        ("ack=0", "ack=0: is too small; allowed: a whole number from 1 to 1000".to_owned()),
-        ("ack=1001", "ack=1001: is too large; allowed: a whole number from 1 to 1000".to_owned()),
-        ("ack=0/rtt", "ack=0: is too small; allowed: a whole number from 1 to 100".to_owned()),
-        ("ack=4/s", "ack=4/s: is not a whole number; allowed: a whole number from 1 to 1000".to_owned()),
-        ("rwnd=64", "rwnd=64: the unit is missing; allowed: 1500B to 1000MB, with the unit B, kB or MB, or auto, or auto:MAX".to_owned()),
-        ("rwnd=100B", "rwnd=100B: is too small; allowed: 1500B to 1000MB, with the unit B, kB or MB, or auto, or auto:MAX".to_owned()),
-        ("rwnd=auto:64kB", "rwnd=64kB: is too small; allowed: auto, or auto:MAX with MAX from 131072B to 1000MB".to_owned()),
-        ("rwnd=auto26MB", "rwnd=auto26MB: is not a number; allowed: auto, or auto:MAX with MAX from 131072B to 1000MB".to_owned()),
-        ("mtu=1280", "mtu=1280: the unit is missing; allowed: 576B to 9000B, with the unit B or kB".to_owned()),
-        ("mtu=500B", "mtu=500B: is too small; allowed: 576B to 9000B, with the unit B or kB".to_owned()),
-        ("mtu=9000B,queue=4kB", "queue=4kB: comes to 4000 B and holds no packet of 9000 B; allowed: 9000B or more, or `unlimited`".to_owned()),
-        ("mtu=9000B,policer=100kbit:0.5s", "policer=100kbit:500ms: has a bucket of 6250 B that never holds a packet of 9000 B; allowed: a bucket of 9000B or more".to_owned()),
-        ("codel,ecn=bleach", "ecn=bleach: the queue management decides what is marked; allowed: `ecn` alone with queue management".to_owned()),
-        ("codel,ecn=drop", "ecn=drop: the queue management decides what is marked; allowed: `ecn` alone with queue management".to_owned()),
-        ("read=10Mbit", "read=10Mbit: never delays a sender whose receiver has an unlimited buffer; allowed: with rwnd, such as rwnd=auto".to_owned()),
-        ("jiter=1ms", "jiter=1ms: unknown key (did you mean `jitter`?); allowed: ".to_owned()),
-        ("up_jiter=1ms", "up_jiter=1ms: unknown key (did you mean `jitter`?); allowed: ".to_owned()),
     ] {
-        let line = refusal(text);
-        if expected.ends_with(' ') {
-            assert!(line.starts_with(&expected), "refusal of `{text}`: {line}");
-        } else {
-            assert_eq!(line, expected, "refusal of `{text}`");
-        }
+        refuses(text, &expected);
+    }
+}
+
+#[test]
+fn each_wrong_return_path_and_receiver_is_refused_with_its_range() {
+    for (text, expected) in [
+        (
+            "return=geo_hot",
+            "return=geo_hot: unknown release (did you mean `geo_cold`?); allowed: plain, geo_cold, geo_warm, geo_starved, geo_stress, lte, wifi, nic, leo, or geo:..., batch:..., first:..., leo:...",
+        ),
+        (
+            "return=geo:0.5:1.7",
+            "return=geo:0.5:1.7: GRANT=0.5: is too small; allowed: 1 to 160 ACKs per frame",
+        ),
+        (
+            "return=geo:1:0.9",
+            "return=geo:1:0.9: GROWTH=0.9: is too small; allowed: a plain number from 1 to 10",
+        ),
+        (
+            "return=geo:1:1:outage",
+            "return=geo:1:1:outage: outages=outage: is unknown; allowed: `outages` or nothing",
+        ),
+        (
+            "return=batch:0ms:5",
+            "return=batch:0ms:5: PERIOD=0ms: is zero; allowed: more than 0 and at most 100s, with the unit us, ms or s",
+        ),
+        (
+            "return=batch:5ms:0",
+            "return=batch:5ms:0: CAP=0: is too small; allowed: a whole number from 1 to 1000000",
+        ),
+        (
+            "return=leo:10ms:2-1",
+            "return=leo:10ms:2-1: FACTOR=2-1: is in descending order; allowed: the smaller value first",
+        ),
+        (
+            "return=leo,steps=1s:1Mbit",
+            "rate=10Mbit: return=leo varies the rate itself; allowed: a constant rate",
+        ),
+        (
+            "return=lte,up_reorder=1%:1ms",
+            "up_reorder=...: return=lte keeps the order of ACKs; allowed: one of the two",
+        ),
+        ("thin=0", "thin=0: is too small; allowed: a whole number from 1 to 1000000"),
+        (
+            "thin=2,up_jitter=1ms",
+            "thin=2: needs to know which ACKs wait; allowed: with a constant `up` without further effects, or with a release engine",
+        ),
+        ("gro=20us", "gro=20us: has 1 field; allowed: gro=TIME:BYTES"),
+        ("comp_sack=1ms", "comp_sack=1ms: has 1 field; allowed: comp_sack=TIME:COUNT"),
+        ("ack=0", "ack=0: is too small; allowed: a whole number from 1 to 1000"),
+        ("ack=1001", "ack=1001: is too large; allowed: a whole number from 1 to 1000"),
+        ("ack=0/rtt", "ack=0: is too small; allowed: a whole number from 1 to 100"),
+        ("ack=4/s", "ack=4/s: is not a whole number; allowed: a whole number from 1 to 1000"),
+        (
+            "rwnd=64",
+            "rwnd=64: the unit is missing; allowed: 1500B to 1000MB, with the unit B, kB or MB, or auto, or auto:MAX",
+        ),
+        (
+            "rwnd=100B",
+            "rwnd=100B: is too small; allowed: 1500B to 1000MB, with the unit B, kB or MB, or auto, or auto:MAX",
+        ),
+        (
+            "rwnd=auto:64kB",
+            "rwnd=64kB: is too small; allowed: auto, or auto:MAX with MAX from 131072B to 1000MB",
+        ),
+        (
+            "rwnd=auto26MB",
+            "rwnd=auto26MB: is not a number; allowed: auto, or auto:MAX with MAX from 131072B to 1000MB",
+        ),
+        (
+            "mtu=1280",
+            "mtu=1280: the unit is missing; allowed: 576B to 9000B, with the unit B or kB",
+        ),
+        ("mtu=500B", "mtu=500B: is too small; allowed: 576B to 9000B, with the unit B or kB"),
+        (
+            "mtu=9000B,queue=4kB",
+            "queue=4kB: comes to 4000 B and holds no packet of 9000 B; allowed: 9000B or more, or `unlimited`",
+        ),
+        (
+            "mtu=9000B,policer=100kbit:0.5s",
+            "policer=100kbit:500ms: has a bucket of 6250 B that never holds a packet of 9000 B; allowed: a bucket of 9000B or more",
+        ),
+        (
+            "codel,ecn=bleach",
+            "ecn=bleach: the queue management decides what is marked; allowed: `ecn` alone with queue management",
+        ),
+        (
+            "codel,ecn=drop",
+            "ecn=drop: the queue management decides what is marked; allowed: `ecn` alone with queue management",
+        ),
+        (
+            "read=10Mbit",
+            "read=10Mbit: never delays a sender whose receiver has an unlimited buffer; allowed: with rwnd, such as rwnd=auto",
+        ),
+        ("jiter=1ms", "jiter=1ms: unknown key (did you mean `jitter`?); allowed: "),
+        ("up_jiter=1ms", "up_jiter=1ms: unknown key (did you mean `jitter`?); allowed: "),
+    ] {
+        refuses(text, expected);
     }
 }
 

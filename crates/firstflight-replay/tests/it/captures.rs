@@ -308,8 +308,8 @@ fn every_kind_of_capture_shows_the_same_download() {
         ("pcapng", pcapng(&four)),
         ("pcapng, nanoseconds in old blocks", pcapng_of(9, 2, &four)),
         ("pcapng, picoseconds", pcapng_of(12, 6, &four)),
-        ("pcapng, 2^-30 s", pcapng_of(0x80 | 30, 6, &four)),
-        ("pcapng, 2^-32 s (NTP)", pcapng_of(0x80 | 32, 6, &four)),
+        ("pcapng, 2^-30 s", pcapng_of(0x80 + 30, 6, &four)),
+        ("pcapng, 2^-32 s (NTP)", pcapng_of(0x80 + 32, 6, &four)),
     ];
     for (name, bytes) in all {
         assert_eq!(gist(&download(name, bytes)), gist(&reference), "{name}: the same download");

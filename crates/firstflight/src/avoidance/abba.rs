@@ -7,7 +7,7 @@
 //! has grown well past the one that was cut is compared with a line from the origin. Cuts are
 //! unchanged. Follows: draft-kazuho-ccwg-abba (author's copy of September 2026: linear model, no
 //! recalibration), quicly's bound as an option; its first version, of 7 September, is `version=1`
-//! ([`abba_first`](super::abba_first)). State: 224 bytes, of which a false alarm restores 152.
+//! ([`abba_first`](super::abba_first)). State: 232 bytes, of which a false alarm restores 152.
 //!
 //! Departures:
 //! * D1 (ABBA 4-cap): up to the window before the cut over beta, growth is bounded as in quicly:
