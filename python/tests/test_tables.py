@@ -42,7 +42,7 @@ def test_pandas_polars_duckdb_and_pyarrow_see_the_same(trace: ff.Table) -> None:
 
 def test_a_result_is_itself_a_table() -> None:
     result = ff.compare(arms="slowstart", bytes="20kB")
-    assert pl.DataFrame(result).shape == (1, 51)
+    assert pl.DataFrame(result).shape == (1, 52)
     assert pa.schema(result.rows).names == result.rows.column_names
 
 

@@ -22,23 +22,18 @@ fn header(column: &Column) -> String {
 /// Columns that are shown only by `--columns` and `--wide`.
 const ON_REQUEST: &[&str] = &["limited by", "responsiveness"];
 
-/// Columns that are shown only if an arm has a value.
-const IF_KNOWN: &[&str] = &["handshake"];
-
 /// True if the table shows this column by default, where the terminal is wide enough.
-fn is_shown(table: &Table, at: usize) -> bool {
-    let name = table.columns()[at].name.as_str();
+fn is_shown(column: &Column) -> bool {
     let Layout { wide, columns, .. } = asked();
-    let known = || (0..table.len()).any(|row| cell_words(table, row, at) != "-");
-    wide || columns.iter().any(|word| is_meant(name, word))
-        || !ON_REQUEST.contains(&name) && (!IF_KNOWN.contains(&name) || known())
+    wide || !ON_REQUEST.contains(&column.name.as_str())
+        || columns.iter().any(|word| is_meant(&column.name, word))
 }
 
 /// The sheet for a table of results: one row per arm, with the best value of each column marked.
 pub(crate) fn sheet(title: &str, table: &Table) -> Table {
     let columns = table.columns();
     let shown: Vec<usize> =
-        (FIRST_MEASURE..columns.len()).filter(|at| is_shown(table, *at)).collect();
+        (FIRST_MEASURE..columns.len()).filter(|at| is_shown(&columns[*at])).collect();
     let headers = shown.iter().map(|at| (header(&columns[*at]), Kind::Number));
     let headers = std::iter::once(("arm".to_owned(), Kind::Name)).chain(headers);
     let mut sheet = Table::new(title, headers).dropping(FIRST_TO_GO).marked();

@@ -143,6 +143,9 @@ fn within(ms: f64, unfinished: usize, trials: usize, limit_ms: f64) -> Marked<'s
     }
 }
 
+/// Measures that have a column only if an arm has a value: few paths have a handshake.
+const IF_KNOWN: &[&str] = &["handshake_ms"];
+
 /// The shown measures, in the order of the rows.
 fn shown(measures: &'static [Measure]) -> Vec<Of> {
     let shown = |column: measures::Column| column.measure.shown.map(|shown| Of { column, shown });
@@ -222,6 +225,11 @@ pub(crate) fn table_of<'a, R: Field + 'a>(
     for of in shown(measures) {
         let values: Vec<Vec<Option<f64>>> =
             arms.iter().map(|(_, trials)| of.numbers(trials, repeats.limit_ms)).collect();
+        // A table without trials has all columns: it lists their names.
+        let mut all = values.iter().flatten().peekable();
+        if IF_KNOWN.contains(&of.shown.key) && all.peek().is_some() && all.all(Option::is_none) {
+            continue;
+        }
         let marks = if several {
             of.marks(&values, &competing)
         } else {
