@@ -631,6 +631,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     }
 
     /// Whether [`is_capped`](Self::is_capped) was true when startup ended; `None` during startup.
+    #[doc(hidden)]
     pub fn exit_was_capped(&self) -> Option<bool> {
         self.ended.map(|ended| ended.capped)
     }
@@ -714,6 +715,7 @@ impl<S: Startup, A: Avoidance, R: Policy> Controller<S, A, R> {
     }
 
     /// Totals over the ACKs.
+    #[doc(hidden)]
     pub fn so_far(&self) -> &SoFar {
         &self.cx.so_far
     }
