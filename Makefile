@@ -139,6 +139,7 @@ night: ## what takes hours: fuzzing, hostile input for the whole program, each c
 	$(MAKE) lean
 	packaging/package.sh --verify
 	PROFILE=dev LIMIT=60 $(MAKE) packages
+	PROFILE=dev packaging/windows.sh
 	CARGO_TARGET_DIR=$(TARGET) python/test.sh --wheel
 	CARGO_TARGET_DIR=$(TARGET) python/test.sh --learn
 	$(MAKE) mutants

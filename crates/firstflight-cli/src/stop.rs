@@ -5,6 +5,7 @@
 //! ends it at once. Any other command ends at the first one and discards its incomplete output
 //! files. A SIGHUP or SIGQUIT that was ignored when the command started, as `nohup` ignores SIGHUP,
 //! stays ignored. SIGXFSZ ends nothing: a write beyond the limit fails instead.
+#![cfg_attr(not(unix), expect(dead_code, reason = "Ctrl-C ends the program there"))]
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
