@@ -300,26 +300,21 @@ impl Answer {
         self.rows().find(|row| row["arm"] == arm)?["arm_full"].as_str()
     }
 
-    /// The first setting in which the connections of two tests differ.
-    fn told_apart(&self, other: &Answer) -> String {
-        for name in ["population", "flows", "seed"] {
+    /// The first setting that gives two tests different connections; `None` if no setting does.
+    fn told_apart(&self, other: &Answer) -> Option<String> {
+        ["population", "flows", "seed", "population_toml"].into_iter().find_map(|name| {
             let [a, b] = [self, other].map(|one| &one.document["experiment"][name]);
-            if a != b {
-                return format!("{name} was {a} and is {b}");
-            }
-        }
-        "the population was another version".to_owned()
+            let told = || match name {
+                "population_toml" => "the population was another version".to_owned(),
+                _ => format!("{name} was {a} and is {b}"),
+            };
+            (a != b).then(told)
+        })
     }
 
-    /// Whether a row of this result has this name.
+    /// True if this result has a row for the arm.
     fn has(&self, arm: &str) -> bool {
         self.rows().any(|row| row["arm"] == arm)
-    }
-
-    /// Settings that determine the connections of a test.
-    fn drawn(&self) -> [&Value; 4] {
-        ["population", "population_toml", "flows", "seed"]
-            .map(|name| &self.document["experiment"][name])
     }
 
     /// The path or part of a row, and its arm.
@@ -441,9 +436,7 @@ fn differences(a: &Answer, b: &Answer) -> Result<Diff, Error> {
             diff.alone.push(name);
         }
     }
-    if a.is_test && a.drawn() != b.drawn() {
-        diff.apart = Some(a.told_apart(b));
-    }
+    diff.apart = a.is_test.then(|| a.told_apart(b)).flatten();
     let places = places(a.is_test);
     let measured = |place: &Place| Measured { name: place.name.clone(), better: place.better };
     diff.measures = places.iter().map(measured).collect();

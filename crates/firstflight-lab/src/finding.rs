@@ -71,7 +71,6 @@ impl Repeats {
         let with = |wanted: Mark| -> Vec<usize> {
             (0..arms.len()).filter(|arm| self.mark(*arm) == wanted).collect()
         };
-        let names = |of: &[usize]| joined(&of.iter().map(|arm| arms[*arm]).collect::<Vec<_>>());
         let trials = self.trials();
         let unfinished: Vec<usize> =
             (0..arms.len()).filter(|arm| self.unfinished(*arm) > 0).collect();
@@ -90,9 +89,11 @@ impl Repeats {
             (_, []) if competing.iter().filter(|competes| **competes).count() == 1 => {
                 let only = competing.iter().position(|competes| *competes).unwrap_or_default();
                 let ms = self.median(only).unwrap_or_default();
-                let alone = if unfinished.is_empty() { "" } else { "Only " };
-                let always = if unfinished.is_empty() { "takes" } else { "always finishes:" };
-                format!("{alone}{} {always} {ms:.1} ms (median)", arms[only])
+                if unfinished.is_empty() {
+                    format!("{} takes {ms:.1} ms (median)", arms[only])
+                } else {
+                    format!("Only {} always finishes: {ms:.1} ms (median)", arms[only])
+                }
             }
             (_, []) => "No arm finished every trial within the limit".to_owned(),
             (_, near) => self.near(near, first),
@@ -104,15 +105,24 @@ impl Repeats {
         words += ").";
         words += &self.least_loss();
         if !unfinished.is_empty() {
-            let _ = write!(words, " Not always finished within the limit: {}.", names(&unfinished));
+            let _ = write!(
+                words,
+                " Not always finished within the limit: {}.",
+                self.named(&unfinished)
+            );
         }
         words
+    }
+
+    /// The names of these arms, as a list in words.
+    fn named(&self, of: &[usize]) -> String {
+        let arms = self.names();
+        joined(&of.iter().map(|arm| arms[*arm]).collect::<Vec<_>>())
     }
 
     /// The sentence if several arms may be the fastest.
     fn near(&self, near: &[usize], first: Option<usize>) -> String {
         let arms = self.names();
-        let names = |of: &[usize]| joined(&of.iter().map(|arm| arms[*arm]).collect::<Vec<_>>());
         let differ = |a: usize, b: usize| {
             let ratio = self.between(a, b);
             ratio.high < 1.0 || ratio.low > 1.0
@@ -131,11 +141,11 @@ impl Repeats {
                 .map_or(String::new(), |first| format!("{words} {}", self.against(leader, first)))
         };
         if alike && behind.is_empty() {
-            format!("No arm is fastest: {} do not differ significantly", names(near))
+            format!("No arm is fastest: {} do not differ significantly", self.named(near))
         } else if alike && ahead {
             format!(
                 "The fastest are {}, which do not differ significantly{}",
-                names(near),
+                self.named(near),
                 time(&format!("; {} takes", arms[leader]))
             )
         } else {
@@ -146,7 +156,7 @@ impl Repeats {
                 arms[leader],
                 against
                     .map_or(String::new(), |first| format!(" ({})", self.against(leader, first))),
-                names(&others)
+                self.named(&others)
             )
         }
     }
@@ -215,10 +225,9 @@ impl Repeats {
         let (low, high) = extremes(least.iter().map(mean));
         let [low, high] = [low, high].map(|loss| format!("{loss:.2}"));
         let loss = if low == high { low } else { format!("{low} to {high}") };
-        let names = self.names();
-        let names: Vec<&str> = least.iter().map(|arm| names[places[*arm]]).collect();
-        let verb = if names.len() == 1 { "has" } else { "have" };
-        format!(" {} {verb} the lowest mean loss, {loss} %.", joined(&names))
+        let least: Vec<usize> = least.iter().map(|arm| places[*arm]).collect();
+        let verb = if least.len() == 1 { "has" } else { "have" };
+        format!(" {} {verb} the lowest mean loss, {loss} %.", self.named(&least))
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct Running<E: Ends> {
     back: Way<E::Ack>,
     limit: u64,
     now: u64,
-    /// How long the handshake before it took.
+    /// Duration of the handshake before the data.
     handshake: Option<Nanos>,
     /// Whether the path has events of its own.
     later: bool,
@@ -53,8 +53,8 @@ impl<E: Bursts> Running<E> {
             .hello()
             .map(|bytes| shake_hands(setup, bytes, &mut forward, &mut reverse))
             .transpose()?;
-        let start = greeting.map_or(0, |greeting| greeting.at);
-        let rtt = greeting.map_or(Nanos(path.rtt()), |greeting| greeting.rtt);
+        let (start, rtt) =
+            greeting.map_or((0, Nanos(path.rtt())), |greeting| (greeting.at, greeting.rtt));
         flow.open(Time(start), rtt, greeting.is_some());
         let (mut forward, back) = (Toward::from(forward), Way::from(reverse));
         let ahead = goes_ahead(&forward, &back) && !setup.host.asks_acks() && !observer.watches();

@@ -91,7 +91,7 @@ pub struct Decision {
     pub check: Check,
 }
 
-/// Whether an arm knows what no sender can know (`oracle`). It has effects, but nobody can deploy it.
+/// True if an arm uses knowledge that no sender has (`oracle`). It has effects, but nobody can deploy it.
 pub(super) fn is_reference(arm: &str) -> bool {
     Arm::parse(arm).is_ok_and(|arm| arm.startup.is_reference())
 }
@@ -108,6 +108,15 @@ impl Decision {
     /// The arms that may be recommended.
     pub(super) fn candidates(&self) -> impl Iterator<Item = &ArmRow> {
         self.arms.iter().filter(|row| !is_reference(&row.arm))
+    }
+
+    /// Numbers of the arms that may be deployed: 0, the baseline, and one more than the index of each
+    /// candidate.
+    pub(super) fn deployable(&self) -> Vec<usize> {
+        let arms = self.arms.iter().enumerate();
+        let candidates =
+            arms.filter(|(_, row)| !is_reference(&row.arm)).map(|(index, _)| index + 1);
+        std::iter::once(0).chain(candidates).collect()
     }
 
     /// The effects of an arm in every world.

@@ -1,6 +1,6 @@
 //! The seven rules, in order.
 
-use super::answer::{ArmRow, Decision, Rule, is_reference};
+use super::answer::{ArmRow, Decision, Rule};
 use super::effect::{Drawn, Effect, Effects, Is, TIME_PCT, World, clear_of, less_time};
 use crate::stats::{Interval, Z_95};
 use std::cmp::Ordering;
@@ -103,13 +103,13 @@ fn ahead(world: &World<'_>, a: usize, b: usize) -> Interval {
 /// on the baseline at no cost.
 fn turn(decision: &Decision, worlds: &[World<'_>]) -> Option<Turn> {
     let arms = &decision.arms;
-    let candidate = |arm: usize| arm == 0 || !is_reference(&arms[arm - 1].arm);
-    let candidates = arms.iter().enumerate().filter(|(index, _)| candidate(index + 1));
-    let with_baseline = candidates.filter_map(|(index, row)| {
+    let deployable = decision.deployable();
+    let with_baseline = deployable.iter().filter_map(|&arm| {
+        let row = &arms[arm.checked_sub(1)?];
         let worse = |of: &Effects| of.time_pct.is == Is::Worse;
         let worlds =
             [row.effects.iter().position(Effects::is_clean)?, row.effects.iter().position(worse)?];
-        Some(Turn { arms: [index + 1, 0], worlds })
+        Some(Turn { arms: [arm, 0], worlds })
     });
     let first = with_baseline.max_by(|a, b| {
         let best = |turn: &Turn| arms[turn.arms[0] - 1].effects[turn.worlds[0]].time_pct.value;
@@ -124,7 +124,7 @@ fn turn(decision: &Decision, worlds: &[World<'_>]) -> Option<Turn> {
     let best = |world: usize| {
         let better =
             |a: &usize, b: &usize| -> Ordering { time(*a, world).total_cmp(&time(*b, world)) };
-        (0..=arms.len()).filter(|arm| candidate(*arm)).max_by(better).unwrap_or(0)
+        deployable.iter().copied().max_by(better).unwrap_or(0)
     };
     let all = || 0..worlds.len();
     all().flat_map(|one| all().map(move |other| (one, other))).find_map(|(one, other)| {
@@ -161,10 +161,9 @@ fn open_turn(decision: &Decision, worlds: &[World<'_>]) -> f64 {
         let of = |world: usize| Some(f64::max(named(&world)?, lead(world)?));
         (0..worlds.len()).filter_map(of).min_by(f64::total_cmp)
     };
-    let candidate = |arm: usize| arm == 0 || !is_reference(&decision.arms[arm - 1].arm);
-    let arms = arms.filter(|arm| candidate(*arm));
-    let pairs = arms.flat_map(|a| (0..a).map(move |b| (a, b)));
-    let pairs = pairs.filter(|(_, other)| candidate(*other));
+    let arms = decision.deployable();
+    let pairs =
+        arms.iter().flat_map(|a| arms.iter().take_while(move |b| *b < a).map(move |b| (*a, *b)));
     let open = pairs.filter_map(|(a, b)| Some(f64::max(ahead(a, b)?, ahead(b, a)?)));
     open.filter(|times| *times > 1.0).min_by(f64::total_cmp).unwrap_or(1.0)
 }

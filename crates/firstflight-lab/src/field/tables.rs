@@ -7,13 +7,30 @@ use firstflight_table::{Marked, Table};
 impl Answer {
     /// All tables that have rows.
     pub fn tables(&self) -> Vec<Table> {
-        let all = [effects, arms, quantiles, totals, parts, needs].map(|of| of(self));
+        let all = [Answer::effects, arms, quantiles, totals, parts, needs].map(|of| of(self));
         all.into_iter().filter(|table| !table.is_empty()).collect()
     }
 
     /// The table of effects, which decides.
     pub fn effects(&self) -> Table {
-        effects(self)
+        let title = format!(
+            "Reduction in completion time against {}, at equal size",
+            self.experiment.baseline
+        );
+        let headers =
+            ["arm", "shorter by\n95 % interval", "always-valid", "units", "rows", "verdict"];
+        let mut sheet = Table::of_numbers(title, &headers, 1);
+        for row in &self.results {
+            sheet.row([
+                Marked::from(row.arm.as_str()),
+                Marked::from(percent(row.reduction_pct)).bold(row.stands),
+                range(row.always_valid_pct).into(),
+                row.units.to_string().into(),
+                row.rows.to_string().into(),
+                verdict(row).into(),
+            ]);
+        }
+        sheet
     }
 
     /// The cost of each arm in a line: its ratios over those of the baseline.
@@ -86,26 +103,6 @@ fn verdict(row: &EffectRow) -> &'static str {
         (_, true, false) => "differs (fixed end)",
         (_, false, _) => "within chance",
     }
-}
-
-pub(crate) fn effects(answer: &Answer) -> Table {
-    let title = format!(
-        "Reduction in completion time against {}, at equal size",
-        answer.experiment.baseline
-    );
-    let headers = ["arm", "shorter by\n95 % interval", "always-valid", "units", "rows", "verdict"];
-    let mut sheet = Table::of_numbers(title, &headers, 1);
-    for row in &answer.results {
-        sheet.row([
-            Marked::from(row.arm.as_str()),
-            Marked::from(percent(row.reduction_pct)).bold(row.stands),
-            range(row.always_valid_pct).into(),
-            row.units.to_string().into(),
-            row.rows.to_string().into(),
-            verdict(row).into(),
-        ]);
-    }
-    sheet
 }
 
 pub(crate) fn arms(answer: &Answer) -> Table {

@@ -44,7 +44,7 @@ impl Answer {
              tested together.",
         ]);
         out.chart("forest");
-        out.table(tables::effects(self).titled(""));
+        out.table(self.effects().titled(""));
         let mut section = |anchor: &str, title: &str, how: &str, table: Table| {
             if !table.is_empty() {
                 out.heading(2, anchor, title);

@@ -173,9 +173,7 @@ impl Sweep {
         let lines = JUDGED.iter().filter_map(|judged| told(judged, &arms, &self.best(judged)));
         lines.collect::<Vec<_>>().join(" ")
     }
-}
 
-impl Sweep {
     /// The times of the first arm, if it has no other to compete with.
     fn alone(&self) -> String {
         let points = self.points.iter().flatten();
@@ -203,13 +201,11 @@ fn told(judged: &Judged, arms: &[&str], best: &[Option<Best>]) -> Option<String>
         0 => String::new(),
         some => format!("; unknown at {some}"),
     };
-    if decided.is_empty() && unknown.is_empty() {
-        return Some(format!("{label}: the same for all arms at all {points} points."));
-    }
     let same = best.iter().flatten().count() - decided.len();
     if decided.is_empty() {
+        let share = if same == points { "all".to_owned() } else { format!("{same} of") };
         return Some(format!(
-            "{label}: the same for all arms at {same} of {points} points{unknown}."
+            "{label}: the same for all arms at {share} {points} points{unknown}."
         ));
     }
     let mut counts: Vec<(usize, usize)> = (0..arms.len())
