@@ -17,7 +17,7 @@ pub(super) fn check(
     follow(Box::new(Cursor::new(bytes.to_vec())), read);
 }
 
-/// One input in so many is shown as well: tables cost more than all the rest.
+/// One in this many inputs is rendered, because tables cost more than everything else.
 const DRAWN: u64 = 16;
 
 /// Reads, and looks at what comes out.

@@ -41,7 +41,7 @@ pub(crate) fn asked() -> Layout {
     ASKED.get().cloned().unwrap_or_default()
 }
 
-/// Whether a person reads the output on a terminal and has not asked for more, so that it should fit on one screen.
+/// True if the output is a table on a terminal and no option asks for more: it should fit on one screen.
 pub(crate) fn brief() -> bool {
     let Layout { wide, columns, format } = asked();
     let is_table = format.is_none_or(|format| format == Format::Table);

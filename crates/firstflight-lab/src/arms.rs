@@ -68,8 +68,8 @@ impl NamedArm {
         }
     }
 
-    /// Whether it uses knowledge that no sender can have (`oracle`): it is a bound for other arms
-    /// and is not ranked with them.
+    /// True if the arm uses knowledge that no sender has (`oracle`). It is a bound for the other arms
+    /// and is not ranked.
     pub fn is_reference(&self) -> bool {
         matches!(&self.sender, Sender::Arm(arm) if arm.startup.is_reference())
     }

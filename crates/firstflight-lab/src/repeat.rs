@@ -218,7 +218,7 @@ impl Repeats {
         (0..self.arms.len()).map(finished).collect()
     }
 
-    /// Whether an arm competes with the others if it finishes: it is no reference, or all arms are.
+    /// True if the arm is ranked when it finishes: it is not a reference, or all arms are references.
     pub(crate) fn is_candidate(&self, arm: usize) -> bool {
         !self.arms[arm].reference || self.arms.iter().all(|arm| arm.reference)
     }

@@ -573,7 +573,7 @@ impl Path {
     }
 
     /// Refuses combinations that a release engine or thinning does not support.
-    /// Refuses an end of losses that are not there. What clears the losses of a path may leave their end.
+    /// Refuses `loss_until` on a path without losses. Only text is checked: testbeds clear losses and keep their end.
     pub(crate) fn check_loss_ends(&self) -> Result<(), Error> {
         for (prefix, side) in [("", &self.forward), ("up_", &self.reverse)] {
             let Effects { ge, loss_every, loss_until, .. } = side.effects;

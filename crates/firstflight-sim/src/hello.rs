@@ -1,15 +1,15 @@
 //! A QUIC handshake with a certificate, up to the moment when the server may send its first data.
 //!
 //! The client's first packet, the server's first flight and the client's answers take the path, are lost there and are
-//! repeated. Time zero is when the client's first packet leaves; data begins when the request, which comes with the
-//! client's last message, is at the server.
+//! retransmitted. The client's first packet leaves at time zero. Data begins when the server receives the request, which
+//! comes with the client's last message.
 //!
 //! Follows: RFC 9000 sections 8.1 (before the address is validated, the server sends at most three times what it
 //! received), 13.2.1 (handshake packets are acknowledged at once) and 14.1 (datagrams of 1200 bytes); RFC 9002 sections
 //! 6.1 (loss detection), 6.2 (probe timeouts) and 6.2.2.1 (a client's probes lift the server's limit).
 //!
-//! Simplifications: hosts need no time, there is no Retry, no resumption and no early data, the congestion window of ten
-//! packets is never full, and the first datagram alone has the keys: without it a client keeps the others and cannot
+//! Simplifications: hosts take no time. There is no Retry, no resumption and no early data. The congestion window of ten
+//! packets is never full. Only the first datagram has the keys: until it arrives, the client keeps the others and cannot
 //! acknowledge them.
 
 use crate::quic::Host;
@@ -22,7 +22,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 /// UDP payload of a datagram with an Initial packet, and of each full one of the server's first flight, bytes.
 const DATAGRAM: u64 = 1200;
-/// Bytes of such a datagram that are no handshake data: headers, frames, tags.
+/// Bytes of such a datagram for headers, frames and tags.
 const FRAMING: u64 = 60;
 /// UDP payload of a client's later ACK, bytes.
 const ACK: u64 = 80;
@@ -61,7 +61,7 @@ enum Kind {
     Request,
 }
 
-/// What is under way.
+/// Packets in flight, in the order of their arrival.
 #[derive(Default)]
 struct Transit {
     arrivals: BinaryHeap<Reverse<(u64, u64, Event)>>,
@@ -140,7 +140,7 @@ impl Server {
         self.validated || self.sent + len <= AMPLIFICATION * self.received
     }
 
-    /// When its timer fires: not while the limit lets nothing leave (RFC9002 6.2.2.1).
+    /// Time of the next timer. There is none while the limit blocks every packet (RFC9002 6.2.2.1).
     fn deadline(&self) -> u64 {
         let waits = self.packets.iter().any(|packet| !packet.acked && !packet.lost);
         match self.loss_at {
@@ -175,7 +175,7 @@ impl Server {
         }
     }
 
-    /// A datagram of the client, which acknowledges these packets.
+    /// Processes a datagram of the client that acknowledges these packets.
     fn take(&mut self, now: u64, len: u64, kind: Kind, acked: &[usize]) {
         if self.received == 0 {
             self.queue.extend(0..self.pieces.len());
@@ -257,12 +257,13 @@ impl Client {
         self.arrived.iter().all(|arrived| *arrived)
     }
 
-    /// RFC9002 6.2.2.1: until the server has its last message, it may have to lift the server's limit.
+    /// Time of the next probe. RFC9002 6.2.2.1: the client probes until the server has its last message, because the
+    /// server may be blocked by its limit.
     fn deadline(&self) -> u64 {
         self.last_sent + self.rtt.pto_after(Nanos::ZERO, self.probes).0
     }
 
-    /// What a probe is.
+    /// Size and kind of a probe.
     fn fire(&mut self, now: u64) -> (u64, Kind) {
         self.probes += 1;
         self.last_sent = now;
@@ -275,7 +276,7 @@ impl Client {
         }
     }
 
-    /// A packet of the server arrived. Returns the answer, if the client has keys for one.
+    /// Processes a packet of the server. Returns the answer; `None` until the client has keys.
     fn take(&mut self, now: u64, number: usize, piece: usize) -> Option<(u64, Kind)> {
         self.log.push(number);
         self.arrived[piece] = true;
@@ -290,7 +291,7 @@ impl Client {
             self.probes = 0;
             self.last_sent = now;
         }
-        // With the ACK of an Initial packet goes an Initial packet.
+        // The ACK of an Initial packet is an Initial packet, which is padded.
         let least = if piece == 0 { DATAGRAM } else { 0 };
         if self.has_all() && !self.finished {
             self.finished = true;

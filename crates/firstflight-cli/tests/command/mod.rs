@@ -116,7 +116,7 @@ pub(crate) fn well(arguments: &[&str]) -> Run {
     run
 }
 
-/// Runs it for so many seconds, then presses Ctrl-C: the result fell short.
+/// Runs the program, sends SIGINT after `seconds`, and checks that it ends with code 1.
 pub(crate) fn interrupted(seconds: u64, arguments: &[&str]) -> Run {
     use std::process::Stdio;
     let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_firstflight"))

@@ -90,7 +90,7 @@ impl Steered {
         Steered::new(Mind::Outside, course)
     }
 
-    /// Whether a decision is due.
+    /// True if the sender waits for a decision.
     pub fn is_waiting(&self) -> bool {
         self.waiting.get()
     }

@@ -122,7 +122,7 @@ impl Watch {
         self.decided
     }
 
-    /// Whether a decision is due at this ACK.
+    /// True if this ACK requires a decision.
     pub(super) fn is_due(&self, ack: &Ack) -> bool {
         match self.decided {
             None => true,

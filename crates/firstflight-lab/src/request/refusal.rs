@@ -155,7 +155,7 @@ fn command_with<'a>(command: &'a Command, option: &str) -> Option<&'a str> {
     found.map(Command::get_name)
 }
 
-/// Whether this is a number with a minus sign.
+/// True for a number with a minus sign.
 fn is_negative(option: &str) -> bool {
     let number = option.strip_prefix('-').unwrap_or_default();
     number.starts_with(|first: char| first.is_ascii_digit() || first == '.')

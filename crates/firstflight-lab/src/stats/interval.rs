@@ -32,7 +32,7 @@ impl From<f64> for Interval {
 }
 
 impl Interval {
-    /// Whether nothing varied.
+    /// True if both ends are equal.
     pub fn is_point(self) -> bool {
         self.low.to_bits() == self.high.to_bits()
     }

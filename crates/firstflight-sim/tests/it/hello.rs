@@ -26,7 +26,7 @@ fn trial(text: &str, seed: u64) -> Outcome {
         .expect("the path carries the packets")
 }
 
-/// How long the handshake on a path of 1 Gbit/s and 100 ms took, ms.
+/// Duration of the handshake on a path of 1 Gbit/s and 100 ms, ms.
 fn handshake(keys: &str) -> u64 {
     let outcome = trial(&format!("rate=1Gbit,rtt=100ms,queue=1bdp,{keys}"), 1);
     outcome.handshake.expect("a handshake").0 / MS

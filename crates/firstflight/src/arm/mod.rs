@@ -126,7 +126,7 @@ impl StartupSpec {
         }
     }
 
-    /// Whether it uses knowledge that no sender can have (the oracle): it is a bound and is not ranked.
+    /// True if the startup uses knowledge that no sender has (the oracle). It is a bound and is not ranked.
     pub const fn is_reference(&self) -> bool {
         matches!(self, StartupSpec::Oracle(_))
     }
